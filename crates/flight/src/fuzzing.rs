@@ -1,4 +1,4 @@
-//! What fuzzers give bytes to (`tools/fuzzing`): the calls of a client, behind HTTP/2 and gRPC.
+//! Entry points for fuzzers (`tools/fuzzing`): the calls of a client, without HTTP/2 and gRPC.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::listener::service::Service;
 use crate::metadata::capabilities::capabilities;
 use crate::options::FlightOptions;
 
-/// Pieces of an answer that are taken.
+/// Most pieces of an answer that are read.
 const PIECES_MAX: usize = 16;
 /// Actions, of the protocol and of Flight.
 const ACTIONS: [&str; 8] = [
@@ -33,7 +33,7 @@ const ACTIONS: [&str; 8] = [
     "CancelFlightInfo",
 ];
 
-/// A service that nobody connects to.
+/// A service without a listener.
 pub struct Called {
     service: Service,
     guard: Guard,
@@ -47,10 +47,10 @@ impl std::fmt::Debug for Called {
 }
 
 impl Called {
-    /// Over this engine.
+    /// Makes a service over an engine.
     ///
     /// # Errors
-    /// When it cannot tell what it can do.
+    /// When the service cannot describe its capabilities.
     pub fn new(host: Host) -> Result<Self, Box<dyn std::error::Error>> {
         let options = FlightOptions {
             statement_time_default: Duration::from_secs(2),
@@ -66,9 +66,9 @@ impl Called {
         })
     }
 
-    /// Makes the call with this number, with these bytes as its message, and forgets what came of it.
+    /// Makes the call with this number and this message, and ignores the result.
     pub async fn call(&self, number: u8, message: &[u8]) {
-        // Errors are answers.
+        // Errors are valid answers.
         let _ = self.answer(number, message.to_vec()).await;
         self.service.0.clear();
     }
@@ -119,7 +119,7 @@ impl Called {
     }
 }
 
-/// A call that the guard has let in.
+/// A request as the guard has authenticated it.
 fn let_in<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.extensions_mut().insert(By::Anybody);

@@ -1,7 +1,7 @@
-//! Things that outlive a call, by handles that cannot be guessed.
+//! A table of things that outlive a call, by random handles that cannot be guessed.
 //!
-//! There is a bound on their number, of which one user has a part, and what nobody uses for some time is dropped: when another one is to be kept, and by whoever looks after
-//! them ([`Handles::expire`]).
+//! Their number is limited, one user may have a share of it, and idle ones are dropped: when
+//! another one is added, and by a periodic task ([`Handles::expire`]).
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use tonic::{Code, Status};
 
 use crate::refusal::refusal;
 
-/// What one user may have is all there may be by this.
+/// Divisor of the limit: a user's share.
 const USERS_TO_FILL: usize = 8;
 
-/// A client's connection.
+/// The number of a client's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ConnectionId(pub(crate) u64);
 
-/// The user whose something is; none where there are no users, and of somebody unknown.
+/// The owner of a thing; none where there are no users, and for an unknown one.
 pub(crate) type Owner = Option<u64>;
 
 type Handle = [u8; 16];
 
-/// See the module.
+/// The things of one kind, by handle, with their owners, limits and last use.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     what: &'static str,
@@ -51,7 +51,7 @@ impl<T: Clone> Handles<T> {
         }
     }
 
-    /// Keeps something, of a client whose end it does not outlive if that is told. Others than its owner do not find it.
+    /// Adds a thing, which ends with `connection` if that is given. Only its owner finds it.
     pub(crate) fn keep(
         &self,
         value: T,
@@ -70,7 +70,7 @@ impl<T: Clone> Handles<T> {
         if held.len() >= self.max {
             return Err(full("there are", self.max));
         }
-        // Others come in, whatever one of them keeps.
+        // One user cannot fill the table.
         let share = (self.max / USERS_TO_FILL).max(1);
         let own = || held.values().filter(|it| it.owner == owner).count();
         if owner.is_some() && own() >= share {
@@ -89,7 +89,7 @@ impl<T: Clone> Handles<T> {
         Ok(Bytes::copy_from_slice(&handle))
     }
 
-    /// What a handle is of, which is used by that.
+    /// The thing with this handle; notes its use.
     pub(crate) fn get(&self, handle: &[u8], owner: Owner) -> Option<T> {
         let handle: Handle = handle.try_into().ok()?;
         let mut held = self.held.lock();
@@ -98,28 +98,28 @@ impl<T: Clone> Handles<T> {
         Some(found.value.clone())
     }
 
-    /// Forgets it.
+    /// Removes a thing.
     pub(crate) fn remove(&self, handle: &[u8], owner: Owner) -> Option<T> {
         let handle: Handle = handle.try_into().ok()?;
         let mut held = self.held.lock();
         held.get(&handle).filter(|held| held.owner == owner)?;
         let removed = held.remove(&handle);
-        // What is dropped may have an end of its own to make, which nobody waits for with the lock.
+        // Dropped outside of the lock: its own end may take a while.
         drop(held);
         removed.map(|held| held.value)
     }
 
-    /// Forgets what nobody has used for too long.
+    /// Removes things that nobody has used for too long.
     pub(crate) fn expire(&self) {
         self.forget(|held| held.used.elapsed() > self.idle_max);
     }
 
-    /// Forgets what goes with a connection.
+    /// Removes the things of a connection.
     pub(crate) fn end_connection(&self, connection: ConnectionId) {
         self.forget(|held| held.connection == Some(connection));
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(crate) fn clear(&self) {
         self.forget(|_| true);
     }
@@ -131,7 +131,7 @@ impl<T: Clone> Handles<T> {
             .map(|it| it.1)
             .collect();
         drop(held);
-        // What is dropped may have an end of its own to make, which nobody waits for with the lock.
+        // Dropped outside of the lock: their own ends may take a while.
         drop(over);
     }
 
@@ -173,7 +173,7 @@ mod tests {
         handles.keep(4, None, Some(4)).unwrap();
         handles.remove(&first, Some(3)).unwrap();
         handles.keep(5, None, Some(3)).unwrap();
-        // Where nobody is known, there is no share.
+        // Without users there is no share.
         for value in 0..13 {
             handles.keep(value, None, None).unwrap();
         }

@@ -1,18 +1,18 @@
-//! How far a server has come in its life.
+//! The stages of a server's life: serving, stopping, over.
 
 use tokio::sync::watch;
 
-/// What is left of a server's life.
+/// The stages of a server's life, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
     Serving,
-    /// Statements that run may end.
+    /// Running statements may end.
     Stopping,
-    /// Nobody is waited for.
+    /// Nothing is waited for any more.
     Over,
 }
 
-/// Completes when the server's life has come so far. If nobody is there to say so, it has.
+/// Completes when the server has reached a stage, or its sender is gone.
 pub(crate) async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
     let _ = stage.wait_for(|stage| *stage >= wanted).await;
 }

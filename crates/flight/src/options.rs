@@ -1,4 +1,4 @@
-//! Settings of the listener, and what is refused at the start.
+//! Settings of Flight SQL's listener, and the errors of wrong ones at the start.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,45 +11,47 @@ use crate::Password;
 /// The port that clients of Flight SQL expect.
 pub const PORT_DEFAULT: u16 = 32010;
 
-/// How clients of Flight SQL are served.
+/// Settings for Flight SQL's clients.
 #[derive(Debug, Clone)]
 pub struct FlightOptions {
     /// Address to listen on.
     pub listen: SocketAddr,
-    /// What clients have to know where the database has no users. Without one only an address of this machine is listened on.
+    /// The password of all clients where the database has no users.
+    ///
+    /// Without one the listener only accepts an address of this machine.
     pub password: Option<Password>,
-    /// Whether the database has users, who say with each call who they are.
+    /// Whether the database has users, whose credentials come with each call.
     pub has_users: bool,
-    /// Certificate and key: with them all clients have to speak TLS.
+    /// Certificate and key: with them all clients have to use TLS.
     pub tls: Option<TlsFiles>,
-    /// Connections open at the same time; more wait.
+    /// Most connections open at the same time; more wait.
     pub connections_max: usize,
-    /// Calls of a connection at the same time; more wait.
+    /// Most calls of a connection at the same time; more wait.
     pub calls_max: u32,
     /// Longest message of a client.
     pub message_bytes_max: usize,
-    /// Transactions that are open at the same time.
+    /// Most transactions open at the same time.
     pub transactions_max: usize,
-    /// Prepared statements of all clients.
+    /// Most prepared statements of all clients.
     pub statements_max: usize,
-    /// Answers that wait to be fetched, of all clients.
+    /// Most answers of all clients that wait to be fetched.
     pub answers_max: usize,
-    /// What nobody has asked for so long is forgotten: a transaction, a prepared statement.
+    /// Time after which an unused transaction or prepared statement is dropped.
     pub idle_max: Duration,
     /// How long an answer waits to be fetched.
     pub answer_time_max: Duration,
-    /// A client that sends rows is given up when nothing comes for so long.
+    /// Time without rows after which a client that sends them is given up.
     pub send_time_max: Duration,
-    /// Time of a statement, until its last row was taken.
+    /// Time limit of a statement, until its last row was taken.
     pub statement_time_default: Duration,
-    /// The most that `SET statement_timeout` within a transaction gives it.
+    /// The highest time limit that `SET statement_timeout` within a transaction can set.
     pub statement_time_max: Duration,
-    /// How long running statements may go on after a stop was asked for.
+    /// How long running statements may go on after the server was asked to stop.
     pub grace: Duration,
 }
 
 impl FlightOptions {
-    /// The defaults for an address.
+    /// The default settings for an address.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
@@ -72,39 +74,39 @@ impl FlightOptions {
     }
 }
 
-/// Why clients of Flight SQL cannot be served.
+/// Why the listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Everybody could read and change everything.
+    /// Without a password, everyone could read and change everything.
     #[error(
         "{address} can be reached from other machines, so Flight SQL needs a password there; give one with --flight-password-file or ORRERY_FLIGHT_PASSWORD, or listen on 127.0.0.1"
     )]
     NoPassword {
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
     },
-    /// The password would travel as it is.
+    /// Without TLS, the password would travel in clear.
     #[error(
         "{address} can be reached from other machines, and clients of Flight SQL send their password as it is: give --flight-certificate and --flight-key, or listen on 127.0.0.1"
     )]
     NoTls {
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
     },
-    /// The address is taken, or not ours.
+    /// The address is taken, or not one of this machine.
     #[error("cannot listen on {address} for Flight SQL: {source}; choose another with --flight")]
     Listen {
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A certificate, a key or a password that is not as it should be.
+    /// A certificate, a key or a password is unusable.
     #[error("{}: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         reason: String,
     },
 }

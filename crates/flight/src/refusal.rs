@@ -1,19 +1,26 @@
-//! What is told where something is not done: a status of gRPC for programs that know no SQL, PostgreSQL's code for those that do.
+//! Errors as gRPC statuses, with PostgreSQL's code for clients that know SQL.
 //!
-//! The code stands at the end of the message, and in the trailer `sqlstate`; the place in the text in the trailer `position`.
+//! The code is at the end of the message, and in the trailer `sqlstate`; the place in the text is
+//! in the trailer `position`.
 
 use orrery_service::record::Ending;
-use orrery_sql::Error;
+use orrery_sql::{Error, SqlState};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 
-/// A refusal of our own.
+/// Builds the status of an error of this protocol.
 pub(crate) fn refusal(code: Code, state: &str, message: impl Into<String>) -> Status {
     let message = format!("{} (SQLSTATE {state})", message.into());
     with_trailers(code, message, state, None)
 }
 
-/// What the engine has refused.
+/// Whether a status reports too little memory.
+pub(crate) fn is_out_of_memory(status: &Status) -> bool {
+    let state = status.metadata().get("sqlstate");
+    state.is_some_and(|state| state.as_bytes() == SqlState::OutOfMemory.code().as_bytes())
+}
+
+/// Converts an error of the engine.
 pub(crate) fn refused(error: &Error) -> Status {
     let state = error.state.code();
     let mut message = format!("{} (SQLSTATE {state})", error.message);
@@ -40,7 +47,7 @@ fn with_trailers(code: Code, message: String, state: &str, position: Option<usiz
     Status::with_metadata(code, message, trailers)
 }
 
-/// What programs are to do about a code of PostgreSQL.
+/// The gRPC code for one of PostgreSQL's: it tells programs what to do.
 fn code_of(state: &str) -> Code {
     match state {
         "42P01" | "3F000" | "3D000" => Code::NotFound,
@@ -61,7 +68,7 @@ fn code_of(state: &str) -> Code {
     }
 }
 
-/// How a statement ended that is told this.
+/// How a statement with this status ended, for its record.
 pub(crate) fn ending_of(status: &Status) -> Ending<'_> {
     let state = status.metadata().get("sqlstate");
     match (status.code(), state.and_then(|state| state.to_str().ok())) {
@@ -71,7 +78,7 @@ pub(crate) fn ending_of(status: &Status) -> Ending<'_> {
     }
 }
 
-/// An administrator has ended it.
+/// The error of a statement that an administrator has ended.
 pub(crate) fn killed() -> Status {
     refusal(
         Code::Cancelled,
@@ -80,12 +87,12 @@ pub(crate) fn killed() -> Status {
     )
 }
 
-/// A mistake in what was sent, below SQL.
+/// The error of a malformed message.
 pub(crate) fn malformed(what: impl std::fmt::Display) -> Status {
     refusal(Code::InvalidArgument, "08P01", what.to_string())
 }
 
-/// The server ends.
+/// The error of a server that is stopping.
 pub(crate) fn shutting_down() -> Status {
     refusal(
         Code::Unavailable,
@@ -94,7 +101,7 @@ pub(crate) fn shutting_down() -> Status {
     )
 }
 
-/// A statement has had its time.
+/// The error of a statement whose time is up.
 pub(crate) fn out_of_time() -> Status {
     refusal(
         Code::DeadlineExceeded,
@@ -103,7 +110,7 @@ pub(crate) fn out_of_time() -> Status {
     )
 }
 
-/// A statement costs more than there is, in these words.
+/// The error of a statement whose budget is used up, with the budget's message.
 pub(crate) fn used_up(message: String) -> Status {
     refusal(Code::ResourceExhausted, "53400", message)
 }

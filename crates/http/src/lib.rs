@@ -1,16 +1,18 @@
-//! HTTP: the SPARQL protocol, SQL, the graph store protocol, the change feed, the admin socket and the console, over the service.
+//! The HTTP interface: SPARQL protocol, SQL, graph store protocol, change feed, admin socket and
+//! console, over the service.
 //!
-//! A request passes `connection` (TLS, bounds), the router, `edge` (access log; by whom and from where; the server that a change is for),
-//! `request` (body, protocol, conditions, formats) and one of `routes`, whose `answer` goes out as it is computed. What happens to
-//! the statement in between is `orrery_service`'s.
+//! A request passes `connection` (TLS, limits), the router, `edge` (access log, user, host, the
+//! server that a change is for), `request` (body, protocol, conditions, formats) and one of
+//! `routes`, whose `answer` goes out as it is computed. The statement itself is `orrery_service`'s.
 
 mod admin;
 mod answer;
 mod connection;
 mod edge;
 mod options;
-mod paths;
 mod request;
+mod route;
+mod route_table;
 mod router;
 mod routes;
 mod state;
@@ -22,5 +24,6 @@ pub use connection::tls::ALPN;
 pub use edge::proxies::{FarEnd, NotANetwork, TrustedProxies};
 pub use options::{ClientTimes, HttpOptions};
 pub use request::documents::{DOCUMENT_MEMORY_BYTES, Documents};
-pub use router::router;
+pub use route::{Forwarding, Metering, Right, RouteRow, Who};
+pub use router::{route_rows, router};
 pub use state::HttpState;

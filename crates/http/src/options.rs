@@ -3,18 +3,21 @@
 use orrery_service::metrics::MetricsToken;
 use std::time::Duration;
 
-/// How long clients of HTTP may take, so that those who say nothing do not keep connections from others.
+/// Time limits for HTTP clients, so that silent ones do not keep connections from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientTimes {
-    /// For the head of a request; so long may an idle connection stay open, too.
+    /// Most time for the head of a request; also how long an idle connection stays open.
     pub head_max: Duration,
-    /// To send a body that is read into memory, and to send more of one that goes to the disk.
+    /// Most time for a body that is read into memory, and for each part of one that goes to the
+    /// disk.
     pub body_max: Duration,
-    /// To take more of an answer.
+    /// Most time for a client to read more of an answer.
     pub stall_max: Duration,
-    /// Bytes of a body that goes to the disk that have to come in each second, on average over `upload_window`, in which the server has waited for them.
+    /// Fewest bytes per second of a body that goes to the disk.
+    ///
+    /// An average over `upload_window`, of the time in which the server has waited for the body.
     pub upload_bytes_per_s: u64,
-    /// See `upload_bytes_per_s`.
+    /// The window of `upload_bytes_per_s`.
     pub upload_window: Duration,
 }
 
@@ -33,17 +36,19 @@ impl Default for ClientTimes {
 /// Limits and behaviour of the HTTP interface.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// Largest body of a request that asks, also after decompression; a form has up to three bytes for one of the query.
+    /// Largest body of a query, also after decompression; a form has up to three bytes for one of
+    /// it.
     pub body_bytes_max: usize,
-    /// Largest body of a request that changes something, if it must stand in memory.
+    /// Largest body of a change, if it has to be in memory.
     pub update_bytes_max: usize,
-    /// Names, beside those of this machine, under which a server that listens on a loopback address is reached.
+    /// Names, beside those of this machine, of a server that listens on a loopback address.
     pub allow_hosts: Vec<String>,
     /// Lets pages from any origin read answers (CORS).
     pub allow_any_origin: bool,
-    /// Who has it may read `/metrics`, beside administrators; without one, and without users, everybody may.
+    /// The token that, like an administrator, may read `/metrics`; without one, and without users,
+    /// everyone may.
     pub metrics_token: Option<MetricsToken>,
-    /// Who vouches for servers that changes are forwarded to, beside the authorities that the world knows.
+    /// Certificate authorities of servers that changes are forwarded to, beside the public ones.
     pub authorities: Vec<reqwest::Certificate>,
 }
 

@@ -1,4 +1,4 @@
-//! What the handlers of HTTP share: the service, and what HTTP alone has.
+//! The state that HTTP handlers share: the service, and the settings of HTTP.
 
 use crate::answer::stream_body::Job;
 use crate::edge::access_log::AccessRecord;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// See the module.
+/// The service, and what HTTP adds: its options, its rule for changes, its host names.
 pub struct HttpState {
     pub(crate) service: Arc<Service>,
     pub(crate) http: HttpOptions,
@@ -49,7 +49,8 @@ impl fmt::Debug for HttpState {
 }
 
 impl HttpState {
-    /// Over a service, at the address that the server listens on. `allow_writes`: changes are taken wherever it listens.
+    /// Wraps a service, for the address that the server listens on. `allow_writes`: the server
+    /// takes changes wherever it listens.
     pub fn new(
         service: Arc<Service>,
         http: HttpOptions,
@@ -58,11 +59,12 @@ impl HttpState {
     ) -> Arc<Self> {
         let hosts = HostRule::new(
             listen,
-            // What pages of all origins may read, and those who may write from anywhere, need no protection by a name.
+            // Reads for pages of all origins, and writes from anywhere, need no protection by a
+            // host name.
             http.allow_any_origin || allow_writes,
             &http.allow_hosts,
         );
-        // Who may change what is known then.
+        // With users it is known who may change what.
         let allow_writes = allow_writes || service.authentication.is_some();
         Arc::new(Self {
             service,
@@ -72,7 +74,7 @@ impl HttpState {
         })
     }
 
-    /// What the service description tells.
+    /// The features that the service description reports.
     pub(crate) fn capabilities(&self) -> Capabilities {
         Capabilities {
             union_default_graph: self.options.union_default_graph,
@@ -81,12 +83,12 @@ impl HttpState {
         }
     }
 
-    /// Whether a request may change anything here.
+    /// Refuses a request that may not change anything here.
     pub(crate) fn check_write_rule(&self, parts: &Parts) -> Result<(), ServiceError> {
         self.write_rule.check(parts, &self.hosts)
     }
 
-    /// The writer's door, for a request that may go through it.
+    /// The queue of changes, for a request that may change data here.
     pub(crate) fn writes(&self, parts: &Parts) -> Result<Arc<Writes>, ServiceError> {
         self.check_write_rule(parts)?;
         self.seat.writes().map_err(|elsewhere| {
@@ -98,7 +100,7 @@ impl HttpState {
         })
     }
 
-    /// How large the body of a request to `/sparql` may be: an update may be long, a query not.
+    /// Most bytes of the body of a request to `/sparql`: an update may be long, a query not.
     pub(crate) fn body_limit(&self, parts: &Parts) -> usize {
         let is_query = media_type::is_body(&parts.headers, "application/sparql-query");
         let may_update = parts.method == Method::POST && self.seat.takes_changes() && !is_query;
@@ -109,7 +111,7 @@ impl HttpState {
         }
     }
 
-    /// Room for a body that is larger than that of any query.
+    /// Waits for room for the body of an update, if it is larger than that of any query.
     pub(crate) async fn update_room(
         &self,
         parts: &Parts,
@@ -117,7 +119,7 @@ impl HttpState {
         self.room(parts, self.body_limit(parts)).await
     }
 
-    /// Room for a body of at most so many bytes.
+    /// Waits for room for a body of at most `limit_bytes`, if it is larger than that of any query.
     pub(crate) async fn room(
         &self,
         parts: &Parts,
@@ -132,10 +134,10 @@ impl HttpState {
         }
     }
 
-    /// The time limit of a request that asks for this much, and what counts it in the accounts of who sends it.
+    /// Admits a request into its sender's account; returns its time limit and its meter.
     ///
     /// # Errors
-    /// When it asks for more than the server allows, or they may not send it now.
+    /// When it asks for more time than the server allows, or its sender's budget refuses it now.
     pub(crate) fn enter_of(
         &self,
         parts: &Parts,
@@ -145,7 +147,8 @@ impl HttpState {
         self.enter(around::rights(parts), client, asked)
     }
 
-    /// What counts a request's work, and where its memory comes from; none where nobody wants to know and nothing is bounded.
+    /// The account of a request's work and memory; none if its cost is neither reported nor
+    /// limited.
     pub(crate) fn payment_of(
         &self,
         parts: &Parts,
@@ -155,7 +158,7 @@ impl HttpState {
         self.payment(wants_cost(parts, record), meter, record.statement())
     }
 
-    /// Waits for the query's turn and packs what it needs.
+    /// Waits for a query's admission and packs what it needs.
     pub(crate) async fn job(
         &self,
         parts: &Parts,
@@ -201,7 +204,7 @@ impl HttpState {
     }
 }
 
-/// Whether anybody is told what a request costs: who asks, or the log.
+/// Whether the cost of a request is reported: to its sender, or to the query log.
 fn wants_cost(parts: &Parts, record: &AccessRecord) -> bool {
     around::rights(parts).is_some() || record.entry().is_some()
 }

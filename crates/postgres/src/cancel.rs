@@ -1,4 +1,5 @@
-//! Who may stop a statement: a connection of its own brings the number and the key that the statement's connection was given.
+//! Cancel requests: a second connection stops a statement with the number and the secret key of the
+//! statement's connection.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,14 +8,14 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// The connections that are open, by their numbers.
+/// The open connections, by number.
 #[derive(Debug, Default)]
 pub(crate) struct CancelKeys {
     next: AtomicI32,
     open: Mutex<HashMap<i32, (i32, watch::Sender<u64>)>>,
 }
 
-/// A connection's number and key; given up when dropped.
+/// A connection's number and key; unregistered when dropped.
 #[derive(Debug)]
 pub(crate) struct CancelKey {
     pub(crate) process: i32,
@@ -24,7 +25,7 @@ pub(crate) struct CancelKey {
 }
 
 impl CancelKeys {
-    /// For a new connection.
+    /// Makes a key for a new connection.
     pub(crate) fn key(self: &Arc<Self>) -> CancelKey {
         let process = self.next.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let secret = rand::random::<i32>();
@@ -38,7 +39,9 @@ impl CancelKeys {
         }
     }
 
-    /// Stops what a connection does now. Who asks is told nothing, whether the key was right or not.
+    /// Stops the current statement of a connection.
+    ///
+    /// The asker gets no answer, whether the key was right or not.
     pub(crate) fn cancel(&self, process: i32, secret: i32) {
         if let Some((right, sender)) = self.open.lock().get(&process)
             && *right == secret
@@ -49,15 +52,15 @@ impl CancelKeys {
 }
 
 impl CancelKey {
-    /// What was asked before does not count from now on.
+    /// Ignores the requests that came before.
     pub(crate) fn forget(&mut self) {
         self.asked.borrow_and_update();
     }
 
-    /// Completes when the statement is to be stopped.
+    /// Completes when the statement has to stop.
     pub(crate) async fn asked(&mut self) {
         if self.asked.changed().await.is_err() {
-            // The sender is kept as long as this is.
+            // `keys` holds the sender as long as this key lives.
             std::future::pending::<()>().await;
         }
     }

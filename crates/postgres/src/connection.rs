@@ -1,51 +1,55 @@
-//! One client that was let in: its messages, one after the other.
+//! The session of one authenticated client: answers its messages, one after the other.
 //!
-//! A statement is stopped when the client asks for it, when its time is up, when the server stops, or when the client goes; whichever it is, what
-//! the statement holds goes with it.
+//! A statement stops when the client cancels it, when its time is up, when the server stops, or
+//! when the client leaves; in each case everything that it holds is released.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
+use futures::future::BoxFuture;
 use orrery_service::ports::denied::Denied;
 use orrery_service::ports::users::{Caller, Entered};
 use orrery_service::record::StatementRecord;
-use orrery_sql::{Error, Session, TransactionStatus, Turn};
+use orrery_sql::{Error, Outcome, Session, TransactionStatus, Turn};
 use tokio::time::Instant;
 
 use crate::frontend::Frontend;
 use crate::guard::{Guard, reached, shutting_down};
 use crate::message::put_message;
-use crate::portal::Portal;
-use crate::refusal::{Refusal, Stopped};
+use crate::portal::{Answer, Portal};
+use crate::refusal::{Refusal, Stop, Stopped};
 use crate::shared::{Shared, Stage, close};
 use crate::startup::Greeting;
 use crate::watching::Watching;
 use crate::wire::Wire;
 
-/// Who is at the other end.
+/// The client at the other end of a connection.
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     /// None where the database has no users.
     pub(crate) caller: Option<Caller>,
 }
 
-/// See the module.
+/// A connection of an authenticated client: its session, its portals and what may stop its
+/// statement.
 pub(crate) struct Connection {
     pub(crate) wire: Wire,
     client: Client,
     pub(crate) watching: Watching,
     pub(crate) session: Session,
     pub(crate) portals: HashMap<String, Portal>,
-    /// The open transaction was not begun by the client: it ends with the message, or with Sync.
+    /// True if the client did not begin the open transaction, which then ends with the message, or
+    /// at Sync.
     pub(crate) is_implicit: bool,
     pub(crate) guard: Guard,
     pub(crate) shared: Arc<Shared>,
 }
 
 impl Connection {
-    /// Makes the session of a client; none if it was refused, which it was told then.
+    /// Starts the session of a client; none if the client's settings were refused, with an error
+    /// sent.
     pub(crate) async fn start(
         mut wire: Wire,
         greeting: Greeting,
@@ -97,14 +101,14 @@ impl Connection {
         Ok(Some(connection))
     }
 
-    /// Answers until the client goes or the server stops.
+    /// Answers messages until the client leaves or the server stops.
     pub(crate) async fn run(mut self) -> Stopped<()> {
-        // After a failure, until Sync.
+        // True from a failure until Sync.
         let mut is_skipping = false;
         let mut stage = self.shared.stage.clone();
         loop {
             if self.wire.is_full() {
-                // However many messages come without Sync: what answers them does not grow without a bound.
+                // Bounds the buffer, however many messages come without Sync.
                 tokio::select! {
                     sent = self.wire.flush() => sent?,
                     () = reached(&mut stage, Stage::Over) => return Err(shutting_down().into()),
@@ -146,13 +150,15 @@ impl Connection {
             }
             if is_extended {
                 is_skipping = true;
+                // A client that pipelines waits for it before it sends Sync.
+                self.wire.flush().await?;
             } else {
                 self.ready().await?;
             }
         }
     }
 
-    /// A statement begins, of which others are told.
+    /// Begins the record of a statement, for the log and the list of running statements.
     pub(crate) fn watch(&mut self, text: &str) {
         let agent = self.session.setting("application_name");
         let agent = agent.as_deref().filter(|agent| !agent.is_empty());
@@ -160,12 +166,12 @@ impl Connection {
             .begin(text, agent, &mut self.guard, &self.wire);
     }
 
-    /// One goes on, of which some rows were sent.
+    /// Resumes the record of a statement that has sent some rows.
     pub(crate) fn go_on_watching(&mut self, watched: Option<Arc<StatementRecord>>) {
         self.watching.go_on(watched, &mut self.guard, &self.wire);
     }
 
-    /// What comes after a simple query, if it was done or refused.
+    /// Ends a simple query that was done or refused.
     async fn answered(&mut self, done: Stopped<()>) -> Stopped<()> {
         match done {
             Ok(()) => self.ready().await,
@@ -173,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// Gives up what was begun without the client; a transaction that it has begun has failed.
+    /// Rolls an implicit transaction back; one that the client has begun becomes failed.
     async fn roll_back(&mut self) {
         if !std::mem::take(&mut self.is_implicit) {
             self.session.fail();
@@ -182,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// Ends what was begun without the client.
+    /// Commits an implicit transaction.
     pub(crate) async fn commit_implicit(&mut self) -> Stopped<()> {
         if std::mem::take(&mut self.is_implicit)
             && self.session.transaction_status() != TransactionStatus::Idle
@@ -201,7 +207,10 @@ impl Connection {
         self.ready().await
     }
 
-    /// Tells that the next message may come. Portals live as long as the transaction; and who asks nothing holds no state: the next statement says anew what it reads.
+    /// Sends ReadyForQuery.
+    ///
+    /// Portals live as long as the transaction. An idle client holds no snapshot: the next
+    /// statement chooses its own.
     async fn ready(&mut self) -> Stopped<()> {
         if self.session.transaction_status() == TransactionStatus::Idle {
             self.portals.clear();
@@ -223,7 +232,7 @@ impl Connection {
         put_message(&mut self.wire.output, b'Z', |body| body.put_u8(status));
     }
 
-    /// A statement begins: its time, what who asks may do now, and its turn.
+    /// Begins a statement: starts its time, checks the client's rights, and waits for admission.
     pub(crate) async fn begin_statement(&mut self) -> Stopped<Turn> {
         let options = &self.shared.options;
         let asked = self.session.statement_timeout();
@@ -260,8 +269,49 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Sends rows as [`Answer::send`] does. A query outside of transactions that ran out of memory
+    /// before its first row was sent runs once more by `again`, in the narrow lane; a transaction
+    /// has failed with it.
+    pub(crate) async fn send_rows<'a>(
+        &mut self,
+        answer: &mut Answer,
+        rows_max: usize,
+        formats: &[i16],
+        again: impl FnOnce(Session) -> BoxFuture<'a, Result<Outcome, Error>>,
+    ) -> Stopped<bool> {
+        let (wire, guard) = (&mut self.wire, &mut self.guard);
+        let refusal = match answer.send(rows_max, formats, wire, guard).await {
+            Err(Stop::Refused(refusal)) if answer.can_restart() && refusal.is_out_of_memory() => {
+                refusal
+            }
+            sent => return sent,
+        };
+        if self.session.transaction_status() != TransactionStatus::Idle {
+            return Err(refusal.into());
+        }
+        answer.give_up();
+        let host = &self.shared.host;
+        let second = async { Ok(host.second_try().await) };
+        let Ok(second) = guard.run(wire, second).await? else {
+            return Err(refusal.into());
+        };
+        let again = guard.run(wire, again(self.session.clone())).await?;
+        let Outcome::Query(rows) = again else {
+            return Err(refusal.into());
+        };
+        if !answer.restart(rows) {
+            return Err(refusal.into());
+        }
+        answer.fetch(wire, guard).await?;
+        // Others have their second try while the client takes its rows.
+        drop(second);
+        answer.send(rows_max, formats, wire, guard).await
+    }
+}
+
 impl Client {
-    /// Fails when it is not let in any more.
+    /// Fails when the client is not allowed in any more.
     fn require(&self) -> Result<(), Denied> {
         self.caller
             .as_ref()
@@ -269,7 +319,7 @@ impl Client {
     }
 }
 
-/// What a client that was let in is told: the connection ends where it is not any more.
+/// The error for a client that is denied now; the connection ends if it may not stay.
 fn refusal_of(denied: Denied) -> Refusal {
     match denied {
         Denied::Concurrent(_) | Denied::UsedUp(_) | Denied::Failed(_) => {
@@ -290,7 +340,7 @@ fn put_parameter(output: &mut BytesMut, name: &str, value: &str) {
     });
 }
 
-/// Checks what the client wants, and sets what it has asked for.
+/// Checks the client's settings, and applies them to the session.
 fn settle(session: &Session, greeting: &Greeting, user: &str) -> Result<(), Refusal> {
     let fatal = |error: Error| Refusal {
         severity: "FATAL",
@@ -324,7 +374,7 @@ fn settle(session: &Session, greeting: &Greeting, user: &str) -> Result<(), Refu
     Ok(())
 }
 
-/// `-c name=value --name=value`, blanks and backslashes escaped by a backslash.
+/// Parses `-c name=value --name=value`; a backslash escapes blanks and backslashes.
 fn options_of(text: &str) -> Vec<(String, String)> {
     let mut words = vec![String::new()];
     let mut characters = text.chars();

@@ -1,12 +1,13 @@
-//! COPY with a client: its data in messages of their own, within a simple query or an Execute.
+//! COPY between a table and a client: data messages within a simple query or an Execute.
 //!
 //! ```text
-//!   FROM STDIN   CopyInResponse  ->  CopyData ... CopyDone | CopyFail  <-     then the statement runs, and is told to be done or refused
-//!   TO STDOUT    CopyOutResponse, CopyData for each row, CopyDone  ->
+//!   FROM STDIN  CopyInResponse  ->  CopyData ... CopyDone | CopyFail  <-  then the statement runs
+//!   TO STDOUT   CopyOutResponse, CopyData for each row, CopyDone  ->
 //! ```
 //!
-//! While a client sends, it has neither the right to compute nor the writers' turn, and its time does not run: it may take as long as it likes, as one that asks
-//! nothing. Only in a block that has changed something before, a minute without a message is too long.
+//! While a client sends, it holds neither an admission permit nor the writing thread, and its time
+//! does not run: it may take as long as an idle client. Only in a block that has changed something
+//! before, a minute without a message is too long.
 
 use bytes::{BufMut, BytesMut};
 use orrery_sql::{CopyIn, CopyOut, Tag};
@@ -17,7 +18,7 @@ use crate::message::put_message;
 use crate::refusal::{Refusal, Stopped};
 
 impl Connection {
-    /// Takes what the client sends, and runs the statement on it.
+    /// Receives the client's data, and runs the statement on them.
     pub(crate) async fn copy_in(&mut self, mut copy: CopyIn) -> Stopped<Tag> {
         put_response(&mut self.wire.output, b'G', copy.columns());
         let began = self.session.scope().cloned();
@@ -28,7 +29,7 @@ impl Connection {
             let message = self.guard.message(&mut self.wire).await?;
             match message {
                 Frontend::CopyData(bytes) => {
-                    // It is kept, in a file if it is much.
+                    // Buffered, in a file if it is large.
                     self.guard.run(&mut self.wire, copy.send(bytes)).await?;
                 }
                 Frontend::CopyDone => break,
@@ -47,9 +48,10 @@ impl Connection {
             }
         }
         let _turn = self.begin_statement().await?;
-        // It goes on with the rights that it began with, so these have to be those of now.
+        // The statement runs with the rights that it began with, so the present ones must be the
+        // same.
         self.session.require_scope(began.as_ref())?;
-        // The statement counts where it began.
+        // Its cost counts for the statement that began it.
         let _resumed = self.session.resume(paused.as_ref());
         self.guard.run(&mut self.wire, copy.finish()).await
     }
@@ -77,7 +79,7 @@ impl Connection {
     }
 }
 
-/// What comes or goes: texts, and so many columns of them.
+/// Writes CopyInResponse or CopyOutResponse: text format, and the number of columns.
 fn put_response(output: &mut BytesMut, kind: u8, columns: usize) {
     put_message(output, kind, |body| {
         body.put_u8(0);

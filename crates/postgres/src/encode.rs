@@ -1,4 +1,4 @@
-//! Rows for a client: as texts, or in the binary formats of PostgreSQL.
+//! Encodes rows for a client: as text, or in PostgreSQL's binary formats.
 //!
 //! ```text
 //!   DataRow   'D' length  count (2)  { length or -1 (4)  bytes }
@@ -6,7 +6,7 @@
 //!   numeric   digits (2) weight (2) sign (2) scale (2), then each four decimal digits as 2 bytes
 //! ```
 //!
-//! A column is looked at once per batch; a value costs a match and its bytes.
+//! A column is inspected once per batch; a value costs a match and its bytes.
 
 use std::fmt::Write as _;
 
@@ -27,12 +27,12 @@ use crate::types::{element_of, modifier_of, oid_of, oid_of_column, size_of};
 
 /// Days from 1970-01-01 to 2000-01-01.
 pub(crate) const EPOCH_DAYS: i32 = 10_957;
-/// The same in microseconds.
+/// Microseconds from 1970-01-01 to 2000-01-01.
 pub(crate) const EPOCH_MICROSECONDS: i64 = 86_400_000_000 * EPOCH_DAYS as i64;
-/// Longer values are refused, as by PostgreSQL.
+/// Most bytes of a value; PostgreSQL refuses longer ones, too.
 const VALUE_BYTES_MAX: usize = 1 << 30;
 
-/// In which format each column is wanted: none is text, one is for all.
+/// Whether a column is wanted in binary: no formats mean text, one is for all columns.
 pub(crate) fn is_binary(formats: &[i16], column: usize) -> bool {
     let format = match formats {
         [] => 0,
@@ -42,7 +42,7 @@ pub(crate) fn is_binary(formats: &[i16], column: usize) -> bool {
     format == 1
 }
 
-/// Tells the columns of rows that follow.
+/// Writes RowDescription: the columns of the rows that follow.
 pub(crate) fn put_columns(output: &mut BytesMut, schema: &Schema, formats: &[i16]) {
     put_message(output, b'T', |body| {
         body.put_u16(u16::try_from(schema.fields().len()).unwrap_or(u16::MAX));
@@ -56,7 +56,7 @@ fn put_column(body: &mut BytesMut, field: &Field, is_binary: bool) {
     let oid = oid_of_column(field);
     body.extend(field.name().bytes().filter(|byte| *byte != 0));
     body.put_u8(0);
-    // No table and no number within it: a column of an answer may come from anywhere.
+    // No table and no column number: a column of an answer may come from anywhere.
     body.put_u32(0);
     body.put_i16(0);
     body.put_u32(oid);
@@ -65,7 +65,7 @@ fn put_column(body: &mut BytesMut, field: &Field, is_binary: bool) {
     body.put_i16(i16::from(is_binary));
 }
 
-/// The columns of a batch as they are written.
+/// The columns of a batch, prepared for writing.
 pub(crate) struct Rows<'a> {
     columns: Vec<Column<'a>>,
     text: String,
@@ -75,7 +75,7 @@ pub(crate) struct Rows<'a> {
 struct Column<'a> {
     array: &'a ArrayRef,
     values: Values<'a>,
-    /// Of types whose texts take more than a number's digits.
+    /// Of types whose texts are more than a number's digits.
     texts: Option<ValueTexts<'a>>,
     is_binary: bool,
 }
@@ -91,12 +91,12 @@ enum Values<'a> {
     Date(&'a Date32Array),
     Timestamp(&'a TimestampMicrosecondArray),
     Texts(&'a StringViewArray),
-    /// Each element, as texts or in binary.
+    /// Encoded element by element, as text or in binary.
     Lists(&'a ArrayRef),
     Other,
 }
 
-/// A batch whose columns are of the types that are written; the others are cast.
+/// Casts the columns of a batch to types that can be written.
 pub(crate) fn plain(batch: &RecordBatch) -> Result<Vec<ArrayRef>, Refusal> {
     batch.columns().iter().map(plain_column).collect()
 }
@@ -129,7 +129,7 @@ fn cast_to(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, Refusal> {
 }
 
 impl<'a> Rows<'a> {
-    /// Of columns that [`plain`] has made.
+    /// Prepares columns that [`plain`] has made.
     pub(crate) fn new(columns: &'a [ArrayRef], formats: &[i16]) -> Result<Self, Refusal> {
         let columns = columns
             .iter()
@@ -141,12 +141,12 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Writes a row.
+    /// Writes a row as DataRow.
     pub(crate) fn put(&mut self, row: usize, output: &mut BytesMut) -> Result<(), Refusal> {
         let begin = output.len();
         let done = self.put_whole(row, output);
         if done.is_err() {
-            // A message that is not whole would take what follows for its rest.
+            // The client would take what follows for the rest of an incomplete message.
             output.truncate(begin);
         }
         done
@@ -210,7 +210,7 @@ impl<'a> Column<'a> {
         })
     }
 
-    /// The length of a value and the value.
+    /// Writes the length of a value and the value.
     fn put(&self, row: usize, text: &mut String, output: &mut BytesMut) -> Result<(), Refusal> {
         if self.array.is_null(row) || *self.array.data_type() == DataType::Null {
             output.put_i32(-1);
@@ -255,7 +255,7 @@ impl<'a> Column<'a> {
         Ok(())
     }
 
-    /// Whether the type has a binary format that is written here.
+    /// Writes a value in binary; false if its type has no binary format here.
     fn put_binary(&self, row: usize, output: &mut BytesMut) -> Result<bool, Refusal> {
         match &self.values {
             Values::Boolean(values) => put_value(&[u8::from(values.value(row))], output),
@@ -274,7 +274,7 @@ impl<'a> Column<'a> {
                 put_value(&time.to_be_bytes(), output);
             }
             Values::Texts(values) => put_value(values.value(row).as_bytes(), output),
-            // Of elements that have no array in PostgreSQL: told as a text.
+            // Lists of elements without an array type in PostgreSQL go as text.
             Values::Lists(values) if oid_of(values.data_type()) == crate::types::TEXT => {
                 return Ok(false);
             }
@@ -310,7 +310,7 @@ impl<'a> Column<'a> {
                 output.put_i32(value.days);
                 output.put_i32(value.months);
             }
-            // Told as text, whose binary format is the text.
+            // Types that go as text; its binary format is the text.
             other if oid_of(other) == crate::types::TEXT => return Ok(false),
             DataType::Decimal256(_, scale) => {
                 let values = cast_to(self.array, &DataType::Decimal128(38, *scale))?;
@@ -339,7 +339,7 @@ fn put_value(value: &[u8], output: &mut BytesMut) {
     output.put_slice(value);
 }
 
-/// `{1,NULL,"a b"}`
+/// Writes a list as `{1,NULL,"a b"}`.
 fn write_list(elements: &ArrayRef, text: &mut String) -> Result<(), Refusal> {
     let elements = plain_column(elements)?;
     let column = Column::new(&elements, false)?;
@@ -364,7 +364,7 @@ fn write_list(elements: &ArrayRef, text: &mut String) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Dimensions, flag, type; length and lower bound of each dimension; elements.
+/// Writes an array: dimensions, flag, type; length and lower bound of each dimension; elements.
 fn put_list(elements: &ArrayRef, oid: u32, output: &mut BytesMut) -> Result<(), Refusal> {
     let element = element_of(oid).ok_or_else(|| too_long(elements.data_type()))?;
     let column = Column::new(elements, true)?;
@@ -386,16 +386,16 @@ fn put_list(elements: &ArrayRef, oid: u32, output: &mut BytesMut) -> Result<(), 
     Ok(())
 }
 
-/// PostgreSQL, numeric.c: numeric_send.
+/// Writes a numeric as PostgreSQL does (numeric.c: numeric_send).
 fn put_numeric(value: i128, scale: i8, output: &mut BytesMut) {
     let shown = u16::try_from(scale).unwrap_or(0);
     let mut magnitude = value.unsigned_abs();
-    // Groups of four digits, counted from the point both ways: the digits behind it are filled up.
+    // Groups of four digits, counted from the point both ways: the fraction is padded with zeros.
     let fill = (4 - shown % 4) % 4;
     let mut groups = Vec::with_capacity(12);
     let behind = (shown + fill) / 4;
     if fill > 0 {
-        // The last group alone is filled, so that nothing runs over.
+        // Only the last group is padded, so that nothing overflows.
         let unit = 10_u128.pow(4 - u32::from(fill));
         groups.push((magnitude % unit) as u16 * 10_u16.pow(u32::from(fill)));
         magnitude /= unit;
@@ -482,7 +482,7 @@ mod tests {
             assert!(written(array, &[]).ends_with(b"{1,NULL}"), "{array:?}");
             assert_eq!(written(array, &[1]), written(&arrays[0], &[1]));
         }
-        // Of two dimensions: told as a text, so that its binary form is the text.
+        // A list of lists goes as text, so that its binary form is the text.
         let field = Field::new_list_field(arrays[0].data_type().clone(), true);
         let nested: ArrayRef = std::sync::Arc::new(ListArray::new(
             field.into(),

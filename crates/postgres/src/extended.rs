@@ -1,16 +1,21 @@
-//! The extended protocol: a text is understood once, bound to values, described, and run as a whole or in portions.
+//! The extended query protocol: Parse, Bind, Describe and Execute, with rows whole or in portions.
 //!
 //! ```text
-//!   Parse -> statement     Bind statement, values -> portal     Execute portal, at most n rows -> rows, then CommandComplete or PortalSuspended
+//!   Parse -> statement    Bind statement, values -> portal
+//!   Execute portal, at most n rows -> rows, then CommandComplete or PortalSuspended
 //! ```
 //!
-//! Changes between two Syncs are one transaction, as in PostgreSQL. One that Sync follows at once is committed by itself.
+//! Changes between two Syncs are one transaction, as in PostgreSQL. One that Sync follows at once
+//! is committed by itself.
 
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use bytes::BufMut;
-use orrery_sql::{CopyIn, HeldRows, Kept, Outcome, Paused, Prepared, Rows, ScalarValue, Tag};
+use futures::future::BoxFuture;
+use orrery_sql::{
+    CopyIn, HeldRows, Kept, Outcome, Paused, Prepared, Rows, ScalarValue, Session, Tag,
+};
 
 use crate::connection::Connection;
 use crate::encode::{is_binary, put_columns};
@@ -21,22 +26,30 @@ use crate::portal::{Answer, Portal, PortalState, Suspended};
 use crate::refusal::{Refusal, Stopped};
 use crate::types::{TEXT, oid_of, told};
 
-/// A statement that a client has sent beforehand, or that was kept by PREPARE.
+/// A statement that the client has prepared, by Parse or by PREPARE.
 struct Known {
-    /// None of an empty text.
+    /// None for an empty text.
     prepared: Option<Arc<Prepared>>,
-    /// The types of its parameters as they are told.
+    /// The types of its parameters, as reported to the client.
     types: Arc<[u32]>,
 }
 
-/// What a statement has come to.
+/// The result of a statement's begin.
 enum Begun {
-    /// Rows that are to be sent.
+    /// Rows to be sent.
     Rows(Box<Answer>),
-    /// It wants what the client sends.
+    /// A COPY that waits for the client's data.
     CopyIn(CopyIn),
-    /// The client was told.
+    /// CommandComplete was sent.
     Done,
+}
+
+/// Where a portal's rows continue.
+enum SentFrom<'a> {
+    /// At the first row: the statement and its values, should it have to run anew.
+    Start(&'a Prepared, &'a [ScalarValue]),
+    /// In the middle: the paused account, and the memory of what waited.
+    Middle(Option<Paused>, HeldRows),
 }
 
 impl Begun {
@@ -45,9 +58,9 @@ impl Begun {
     }
 }
 
-/// Portals that a client may have.
+/// Most portals of a client.
 const PORTALS_MAX: usize = 1_000;
-/// Those of them some of whose rows were sent.
+/// Most suspended portals of a client: those that have sent some rows.
 const SUSPENDED_MAX: usize = 100;
 
 impl Connection {
@@ -57,7 +70,7 @@ impl Connection {
             Frontend::Parse { name, text, types } => {
                 let parsed = self.parse(&name, &text, &types).await;
                 if parsed.is_err() {
-                    // One that is understood is seen when it runs.
+                    // A prepared statement appears in the list when it runs.
                     self.watch(&text);
                 }
                 parsed
@@ -70,7 +83,7 @@ impl Connection {
                 Ok(())
             }
             Frontend::Flush => Ok(self.wire.flush().await?),
-            // Of a COPY that has failed already.
+            // Data of a COPY that has failed already.
             Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => Ok(()),
             Frontend::Password(_) => {
                 Err(Refusal::fatal("08P01", "a password was not asked for").into())
@@ -128,7 +141,7 @@ impl Connection {
         })
     }
 
-    /// The statement without a name goes with the next that has none.
+    /// Forgets the unnamed statement, where the next one without a name comes.
     pub(crate) fn forget_unnamed(&mut self) {
         self.session.forget("");
     }
@@ -239,10 +252,10 @@ impl Connection {
         };
         let formats = portal.formats.clone();
         if portal.is_suspended() {
-            // It stays as it is: going back to a savepoint lifts the failure.
+            // The block stays failed: going back to a savepoint ends the failure.
             self.session.go_on()?;
         }
-        // What fails on the way leaves it done.
+        // A failure on the way leaves the portal done.
         let Suspended {
             answer,
             began,
@@ -254,7 +267,10 @@ impl Connection {
                 self.watch(prepared.text());
                 let turn = self.begin_statement().await?;
                 return match self.begin(&prepared, &values).await? {
-                    Begun::Rows(answer) => self.send(name, *answer, &formats, rows_max, None).await,
+                    Begun::Rows(answer) => {
+                        let from = SentFrom::Start(&prepared, &values);
+                        self.send(name, *answer, &formats, rows_max, from).await
+                    }
                     Begun::Done => Ok(()),
                     Begun::CopyIn(copy) => {
                         // Others compute while the client sends.
@@ -275,17 +291,17 @@ impl Connection {
         self.go_on_watching(watched);
         let _turn = self.begin_statement().await?;
         self.session.require_scope(began.as_ref())?;
-        // It counts where it began; this statement pays for what it does now.
+        // The query's cost counts where it began; this statement pays for its own work.
         let _resumed = self.session.resume(paused.as_ref());
-        let before = Some((paused, held));
-        self.send(name, answer, &formats, rows_max, before).await
+        let from = SentFrom::Middle(paused, held);
+        self.send(name, answer, &formats, rows_max, from).await
     }
 
     /// Begins to run a statement.
     async fn begin(&mut self, prepared: &Arc<Prepared>, values: &[ScalarValue]) -> Stopped<Begun> {
         let before = self.session.transaction_status();
         let statement = prepared.statement();
-        // Rows of a change are sent before it is committed, as nothing may fail behind that.
+        // Rows of a change are sent before it is committed, as nothing may fail behind the commit.
         if self.session.does_change_with_rows(statement)
             || self.session.does_change(statement) && self.wire.next_kind() != Some(b'S')
         {
@@ -317,17 +333,30 @@ impl Connection {
         mut answer: Answer,
         formats: &[i16],
         rows_max: usize,
-        before: Option<(Option<Paused>, HeldRows)>,
+        from: SentFrom<'_>,
     ) -> Stopped<()> {
-        // Zero is all.
+        // Zero means all rows.
         let rows_max = if rows_max == 0 { usize::MAX } else { rows_max };
-        let (wire, guard) = (&mut self.wire, &mut self.guard);
-        if answer.send(rows_max, formats, wire, guard).await? {
+        let (is_over, paused) = match from {
+            SentFrom::Start(prepared, values) => {
+                let again = |session: Session| -> BoxFuture<'_, _> {
+                    Box::pin(async move { session.run(prepared, values).await })
+                };
+                let sent = self.send_rows(&mut answer, rows_max, formats, again);
+                (sent.await?, None)
+            }
+            SentFrom::Middle(paused, held) => {
+                let (wire, guard) = (&mut self.wire, &mut self.guard);
+                let is_over = answer.send(rows_max, formats, wire, guard).await?;
+                // Its former memory is released first.
+                drop(held);
+                (is_over, paused)
+            }
+        };
+        if is_over {
             self.put_complete(answer.tag());
             return Ok(());
         }
-        // What it held before is given back first.
-        let paused = before.and_then(|(paused, _)| paused);
         let suspended = self.portals.values().filter(|it| it.is_suspended());
         if suspended.count() >= SUSPENDED_MAX {
             let message =
@@ -352,7 +381,7 @@ impl Connection {
     }
 }
 
-/// Rows whose columns are as many as the client was told.
+/// The rows of an answer, if they have as many columns as the client was told.
 fn answer_as_told(
     rows: Rows,
     told: Option<SchemaRef>,
@@ -372,7 +401,7 @@ fn no_portal(name: &str) -> Refusal {
     Refusal::new("34000", format!("portal \"{name}\" does not exist"))
 }
 
-/// The types of a statement's parameters: as they were told, else as they were found, else text.
+/// The types of a statement's parameters: as the client set them, else as inferred, else text.
 fn types_of(prepared: Option<&Prepared>, told: &[u32]) -> Arc<[u32]> {
     let found = prepared.map_or(&[][..], Prepared::parameters);
     let types = found.iter().enumerate().map(|(place, found)| {

@@ -1,15 +1,17 @@
-//! What clients send, taken from its bytes: <https://www.postgresql.org/docs/current/protocol-message-formats.html>.
+//! Parser of the messages that clients send.
+//!
+//! <https://www.postgresql.org/docs/current/protocol-message-formats.html>
 //!
 //! ```text
 //!   a message   type (1 byte), length with itself (4 bytes, big endian), body
 //!   a text      bytes, 0
 //! ```
 //!
-//! Nothing is believed of a body: each count and length is held against what is there.
+//! Nothing in a body is trusted: each count and length is checked against the bytes that are there.
 
 use bytes::{Buf, Bytes};
 
-/// A message after the start.
+/// A message of a client after the start.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Frontend {
     Query(String),
@@ -32,11 +34,11 @@ pub(crate) enum Frontend {
     CopyDone,
     CopyFail(String),
     Password(Bytes),
-    /// Not looked at: it is of what has failed.
+    /// Ignored: it belongs to a failed message.
     Skipped,
 }
 
-/// Values for a statement.
+/// A Bind message: values for a statement.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Bind {
     pub(crate) portal: String,
@@ -46,26 +48,26 @@ pub(crate) struct Bind {
     pub(crate) result_formats: Vec<i16>,
 }
 
-/// What is described or closed.
+/// What Describe or Close names.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Target {
     Statement(String),
     Portal(String),
 }
 
-/// A message that is none.
+/// The reason why a message is malformed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
 type Read<T> = Result<T, Malformed>;
 
 impl Frontend {
-    /// Whether messages of a type are taken after a failure: Sync, and the end.
+    /// Whether messages of a type are read after a failure: Sync and Terminate.
     pub(crate) fn ends_failure(kind: u8) -> bool {
         matches!(kind, b'S' | b'X')
     }
 
-    /// Takes a message from its type and its body.
+    /// Parses a message from its type and its body.
     pub(crate) fn read(kind: u8, body: Bytes) -> Read<Self> {
         let mut body = Body(body);
         let message = match kind {
@@ -104,7 +106,7 @@ impl Frontend {
     }
 }
 
-/// The rest of a body.
+/// The unread rest of a body.
 pub(crate) struct Body(pub(crate) Bytes);
 
 impl Body {
@@ -131,7 +133,7 @@ impl Body {
         Ok(self.0.get_i32())
     }
 
-    /// A count, and so many elements of so many bytes at least.
+    /// Parses a count, and that many elements of at least `bytes_min` bytes.
     fn list<T>(
         &mut self,
         bytes_min: usize,

@@ -1,4 +1,4 @@
-//! What fuzzers give bytes to (`tools/fuzzing`): all that is read of a client before anything is done for it.
+//! Entry points for fuzzers (`tools/fuzzing`): parsing of client bytes, before any statement runs.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -6,7 +6,8 @@ use crate::frontend::{Body, Frontend};
 use crate::parameters::value;
 use crate::startup::{first_answer, negotiate, read_greeting};
 
-/// The packet of a client that begins, without its length, and the same as the first words of a password exchange.
+/// Parses the first packet of a client, without its length, and the same bytes as the first message
+/// of a password exchange.
 pub fn start(bytes: &[u8]) {
     let mut packet = Body(Bytes::copy_from_slice(bytes));
     if let Ok(version) = packet.number()
@@ -17,14 +18,15 @@ pub fn start(bytes: &[u8]) {
     let _ = first_answer(Bytes::copy_from_slice(bytes));
 }
 
-/// Messages, each with its type and its length, as they follow each other; the values of a Bind are of the types of the last Parse.
+/// Parses messages, each with its type and its length; the values of a Bind have the types of the
+/// last Parse.
 pub fn messages(bytes: &[u8]) {
     let mut rest = Bytes::copy_from_slice(bytes);
     let mut types = Vec::new();
     while rest.remaining() >= 5 {
         let kind = rest.get_u8();
         let length = rest.get_u32() as usize;
-        // As `Wire` takes them; what is not there is the end.
+        // As `Wire` does; a message that is cut off is the end.
         let Some(length) = length.checked_sub(4).filter(|length| *length <= rest.len()) else {
             return;
         };
@@ -32,7 +34,7 @@ pub fn messages(bytes: &[u8]) {
             Ok(Frontend::Parse { types: told, .. }) => types = told,
             Ok(Frontend::Bind(bind)) => {
                 for (place, bytes) in bind.values.iter().enumerate() {
-                    // One format is that of all.
+                    // One format is for all values.
                     let format = match bind.formats.as_slice() {
                         [one] => *one,
                         several => several.get(place).copied().unwrap_or(0),

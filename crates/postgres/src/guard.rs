@@ -1,4 +1,5 @@
-//! What stops a statement: its client's wish, its time, what it costs, the server's end, and that its client has gone.
+//! The guard of a statement: stops it on cancel, at its time limit, on its budget, at shutdown, or
+//! when its client leaves.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,38 +16,38 @@ use crate::refusal::{Refusal, Stop, Stopped};
 use crate::shared::Stage;
 use crate::wire::Wire;
 
-/// What a statement is told whose time is up.
+/// The error of a statement whose time is up.
 pub(crate) const TIMED_OUT: &str = "canceling statement due to statement timeout";
 
-/// What may stop a statement.
+/// Everything that may stop a connection's statement.
 pub(crate) struct Guard {
     pub(crate) key: CancelKey,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) until: Option<Instant>,
-    /// Of the session whose statements are stopped.
+    /// Tells whether the session is committing.
     pub(crate) committing: Committing,
-    /// Where others see the statement and may end it; none where nobody does.
+    /// The record by which an administrator may end the statement; none where nothing records it.
     pub(crate) watched: Option<Arc<StatementRecord>>,
-    /// Where is said that it costs more than there is; none where nothing is limited.
+    /// Completes when the budget is used up; none where nothing is limited.
     pub(crate) spent: Option<Spent>,
 }
 
 impl Guard {
-    /// A statement begins.
+    /// Begins a statement: cancel requests count from now on, and time runs.
     pub(crate) fn begin(&mut self, time: Duration) {
         self.key.forget();
         self.spent = None;
         self.until = Instant::now().checked_add(time);
     }
 
-    /// The client begins to do what may take as long as it likes.
+    /// Begins a wait for the client that has no time limit.
     pub(crate) fn begin_without_end(&mut self) {
         self.key.forget();
         self.spent = None;
         self.until = None;
     }
 
-    /// Waits for a message of the client, unless what it is for is to be stopped.
+    /// Waits for a message of the client, unless the statement has to stop.
     pub(crate) async fn message(&mut self, wire: &mut Wire) -> Stopped<Frontend> {
         tokio::select! {
             message = wire.any_message(false) => message,
@@ -54,7 +55,7 @@ impl Guard {
         }
     }
 
-    /// Completes when something is to be stopped.
+    /// Completes with the error when the statement has to stop.
     async fn stop(&mut self) -> Refusal {
         let (until, stage, watched) = (self.until, &mut self.stage, &self.watched);
         let is_killed = async {
@@ -82,19 +83,21 @@ impl Guard {
         }
     }
 
-    /// Does something until it is done or to be stopped. A commit that has begun is waited for unless nobody is there to be told: it cannot be undone.
+    /// Runs work until it is done or has to stop.
+    ///
+    /// A commit that has begun is waited for, unless the client has left: it cannot be undone.
     pub(crate) async fn run<T>(
         &mut self,
         wire: &mut Wire,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Stopped<T> {
         let mut work = pin!(work);
-        // Mostly it is done at once, and nobody else needs to be asked.
+        // The usual case: done at once, without looking at anything else.
         if let std::task::Poll::Ready(done) = futures::poll!(&mut work) {
             return Ok(done?);
         }
         tokio::select! {
-            // What is done was done, whatever else has come meanwhile.
+            // Done is done, whatever else has come meanwhile.
             biased;
             done = &mut work => Ok(done?),
             refusal = self.stop() => {
@@ -110,7 +113,7 @@ impl Guard {
         }
     }
 
-    /// Sends what was gathered, unless it is to be stopped before the client takes it.
+    /// Sends the output buffer, unless the statement has to stop before the client takes it.
     pub(crate) async fn send(&mut self, wire: &mut Wire) -> Stopped<()> {
         tokio::select! {
             sent = wire.flush() => Ok(sent?),
@@ -119,7 +122,7 @@ impl Guard {
     }
 }
 
-/// Completes when the server's life has come so far. If nobody is there to say so, it has.
+/// Completes when the server has reached a stage, or its sender is gone.
 pub(crate) async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
     let _ = stage.wait_for(|stage| *stage >= wanted).await;
 }
@@ -163,7 +166,7 @@ mod tests {
                 let begun = is_committing.then(|| committing.begin());
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 drop(begun);
-                // Before it is committed, nothing would be the end of it.
+                // Without a commit it never ends by itself.
                 if !is_committing {
                     std::future::pending::<()>().await;
                 }

@@ -1,16 +1,20 @@
 //! PostgreSQL's wire protocol (version 3.0) over SQL sessions, so that its drivers and tools work.
 //!
 //! ```text
-//!   listen -> startup (TLS, password) -> connection: one message after the other -> simple   text -> statements -> outcomes
-//!                cancel requests -> keys                                        \-> extended  statements, portals, rows in portions
-//!                                                     wire: bytes of a client, both ways; values: rows as texts and in binary
+//!   listen -> startup (TLS, password) -> connection: one message after the other
+//!               cancel requests -> keys    |-> simple    text -> statements -> outcomes
+//!                                          '-> extended  statements, portals, rows in portions
+//!   wire: bytes of a client, both ways     encode: rows as text and in binary
 //! ```
 //!
-//! A connection is a task with a [`Session`](orrery_sql::Session) of its own. Each of its statements takes its turn at the same door as the queries of
-//! `/sparql` ([`Host::turn_of`](orrery_service::ports::host::Host::turn_of)), and computes where that door leads. Rows are written as they come: when a client does not read, its query waits.
-//! While a statement runs, what the client sends meanwhile is read ahead, so that one that has gone is noticed.
+//! A connection is a task with a [`Session`](orrery_sql::Session) of its own. Each of its
+//! statements needs the same admission as the queries of `/sparql`
+//! ([`Host::turn_of`](orrery_service::ports::host::Host::turn_of)), and runs on their threads. Rows
+//! are written as they come: when a client does not read, its query waits. While a statement runs,
+//! the client's further messages are read ahead, to notice when the client has left.
 //!
-//! The crate `pgwire` brings the password exchange (SCRAM) and TLS; messages are read here, for a malformed one must be an answer and not a panic.
+//! The crate `pgwire` implements the password exchange (SCRAM) and TLS; messages are parsed here,
+//! because a malformed one must be answered and not panic.
 
 mod cancel;
 mod connection;

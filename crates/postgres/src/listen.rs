@@ -1,4 +1,5 @@
-//! The listener: connections come in, each becomes a task where queries compute, and a stop ends them well.
+//! The listener: accepts connections, gives each a task on the query threads, and stops them
+//! cleanly.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,12 +21,13 @@ use crate::startup::{self, greet, negotiate, prove, wrong_password};
 
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// How long the last answers may be on their way after the grace period.
+/// How long the last answers may take to send after the grace period.
 const LAST_WORD_MAX: Duration = Duration::from_secs(1);
-/// Connections of which nothing is known yet, beside those that are open: they cancel statements, or are told to come back.
+/// Connections that are not started yet, beside the open ones: they cancel statements, or are told
+/// to come back.
 const STARTING_MAX: usize = 64;
 
-/// Listens, and does not answer yet.
+/// A bound listener that does not answer yet.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -37,7 +39,8 @@ impl Listener {
     /// Binds the address. Port 0 takes any free one.
     ///
     /// # Errors
-    /// When others could reach the address and there is no password, when it is taken, when there is no TLS to be had from the files.
+    /// When others could reach the address and there is no password, when the address is taken, or
+    /// when the TLS files are unusable.
     pub async fn bind(options: PostgresOptions) -> Result<Self, StartError> {
         let address = options.listen;
         let asks_who = options.has_users || options.password.is_some();
@@ -82,7 +85,7 @@ impl Listener {
         let open_max = shared.options.connections_max + STARTING_MAX;
         let mut open = JoinSet::new();
         let stopped = async {
-            // Without a sender nobody is left to stop it later.
+            // Without a sender nothing can stop it later.
             let _ = stop.wait_for(|is_stopping| *is_stopping).await;
         };
         let mut stopped = std::pin::pin!(stopped);
@@ -132,7 +135,7 @@ async fn ended_within(time: Duration, open: &mut JoinSet<()>) -> bool {
     tokio::time::timeout(time, ended).await.is_ok()
 }
 
-/// One connection, from its first byte to its last.
+/// Serves one connection, from its first byte to its last.
 async fn serve(
     stream: std::io::Result<std::net::TcpStream>,
     address: SocketAddr,
@@ -140,7 +143,7 @@ async fn serve(
 ) {
     let served = async {
         let stream = TcpStream::from_std(stream?)?;
-        // Without it the kernel holds back the second half of a small answer for 40 ms.
+        // Without it the kernel delays the second half of a small answer by 40 ms.
         stream.set_nodelay(true)?;
         let started = start(stream, address, Arc::clone(&shared));
         let started = tokio::time::timeout(shared.options.startup_time_max, started).await;
@@ -162,14 +165,15 @@ async fn serve(
     }
 }
 
-/// Lets a client in.
+/// Authenticates a client and starts its session.
 async fn start(
     stream: TcpStream,
     address: SocketAddr,
     shared: Arc<Shared>,
 ) -> Result<Option<(Connection, OwnedSemaphorePermit)>, Stop> {
     let bytes_max = shared.options.message_bytes_max;
-    // The same for the whole start: what a password is bound to is what the client has seen.
+    // One configuration for the whole start: the password exchange is bound to the certificate that
+    // the client has seen.
     let tls = shared.tls.as_ref().map(|tls| tls.served());
     let greeted = greet(stream, tls.as_ref(), &shared.keys, bytes_max).await?;
     let Some(mut greeted) = greeted else {
@@ -223,7 +227,7 @@ async fn let_in(
     Ok((caller, permit))
 }
 
-/// The user that a client has named, once it has shown that it is that.
+/// The authenticated user that a client has named.
 async fn known(
     greeted: &mut startup::Greeted,
     address: SocketAddr,

@@ -1,4 +1,4 @@
-//! A message to a client: type (1 byte), length with itself (4 bytes), body.
+//! Writes messages to clients: type (1 byte), length with itself (4 bytes), body.
 
 use bytes::{BufMut, BytesMut};
 

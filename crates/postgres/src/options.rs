@@ -1,4 +1,4 @@
-//! Settings of the listener, and what is refused at the start.
+//! Settings of PostgreSQL's listener, and the errors of wrong ones at the start.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,33 +11,35 @@ use crate::Password;
 /// PostgreSQL's own port is 5432; this one leaves it free.
 pub const PORT_DEFAULT: u16 = 5433;
 
-/// How PostgreSQL's clients are served.
+/// Settings for PostgreSQL's clients.
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
     /// Address to listen on.
     pub listen: SocketAddr,
-    /// What clients have to know where the database has no users. Without one only an address of this machine is listened on.
+    /// The password of all clients where the database has no users.
+    ///
+    /// Without one the listener only accepts an address of this machine.
     pub password: Option<Password>,
-    /// Whether the database has users, whom clients name and whose passwords they have.
+    /// Whether the database has users, whose names and passwords clients send.
     pub has_users: bool,
-    /// Certificate and key, for those who ask for TLS.
+    /// Certificate and key, for clients that ask for TLS.
     pub tls: Option<TlsFiles>,
-    /// Connections open at the same time; more are told to come back (53300).
+    /// Most connections open at the same time; more are told to come back (53300).
     pub connections_max: usize,
     /// Longest message of a client.
     pub message_bytes_max: usize,
-    /// How long a client may take until it is known and let in.
+    /// Most time for a client to authenticate.
     pub startup_time_max: Duration,
-    /// Time of a statement, unless the client sets another (`statement_timeout`).
+    /// Time limit of a statement, unless the client sets another (`statement_timeout`).
     pub statement_time_default: Duration,
-    /// The most that a client can set.
+    /// The highest time limit that a client can set.
     pub statement_time_max: Duration,
-    /// How long running statements may go on after a stop was asked for.
+    /// How long running statements may go on after the server was asked to stop.
     pub grace: Duration,
 }
 
 impl PostgresOptions {
-    /// The defaults for an address.
+    /// The default settings for an address.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
@@ -54,33 +56,33 @@ impl PostgresOptions {
     }
 }
 
-/// Why clients of PostgreSQL cannot be served.
+/// Why the listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Everybody could read and change everything.
+    /// Without a password, everyone could read and change everything.
     #[error(
         "{address} can be reached from other machines, so PostgreSQL's clients need a password there; give one with --pg-password-file or ORRERY_PG_PASSWORD, or listen on 127.0.0.1"
     )]
     NoPassword {
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
     },
-    /// The address is taken, or not ours.
+    /// The address is taken, or not one of this machine.
     #[error(
         "cannot listen on {address} for PostgreSQL's clients: {source}; choose another with --pg"
     )]
     Listen {
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A certificate, a key or a password that is not as it should be.
+    /// A certificate, a key or a password is unusable.
     #[error("{}: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Values of parameters, from the bytes that a client has bound.
+//! Decodes the parameter values that a client has bound, from text or binary.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::types::{
     TIMESTAMPTZ, UUID, element_of, told,
 };
 
-/// Digits of a numeric.
+/// Most digits of a numeric.
 const DIGITS_MAX: u8 = 38;
-/// Elements of an array.
+/// Most elements of an array.
 const ELEMENTS_MAX: usize = 1 << 20;
 
-/// A value of the type with this number.
+/// Decodes a value of the type with this OID.
 pub(crate) fn value(
     oid: u32,
     is_binary: bool,
@@ -79,7 +79,7 @@ fn of_text(oid: u32, text: &str) -> Result<ScalarValue, Refusal> {
     Ok(match oid {
         BOOL => {
             let lower = word.to_ascii_lowercase();
-            // PostgreSQL, bool.c: any beginning that is not ambiguous.
+            // PostgreSQL, bool.c: any unambiguous prefix.
             let is = |word: &str, least: usize| lower.len() >= least && word.starts_with(&lower);
             let value = match () {
                 () if is("true", 1) || is("yes", 1) || is("on", 2) || lower == "1" => true,
@@ -134,7 +134,8 @@ fn of_text(oid: u32, text: &str) -> Result<ScalarValue, Refusal> {
     })
 }
 
-/// A date or a time without the zone that does not belong to it: PostgreSQL passes over it, and JDBC's driver sends one in any case.
+/// A date or a time without a zone that does not belong to it: PostgreSQL ignores it, and JDBC's
+/// driver always sends one.
 fn without_zone(oid: u32, text: &str) -> &str {
     let time = match text.find(':') {
         Some(colon) => colon,
@@ -162,7 +163,7 @@ fn list(element: u32, values: Vec<ScalarValue>) -> Result<ScalarValue, Refusal> 
     )))
 }
 
-/// A decimal with the digits that a text has.
+/// A decimal with the digits of a text.
 fn numeric(text: &str) -> Option<ScalarValue> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -193,7 +194,7 @@ fn numeric(text: &str) -> Option<ScalarValue> {
     ))
 }
 
-/// `\x0aff`, or PostgreSQL's older form: `\012\377`.
+/// Decodes `\x0aff`, or PostgreSQL's older form: `\012\377`.
 fn bytes_of(text: &str) -> Option<Vec<u8>> {
     if let Some(hex) = text.strip_prefix("\\x") {
         let hex = hex.as_bytes();
@@ -335,7 +336,9 @@ fn interval(mut bytes: &[u8]) -> Option<ScalarValue> {
     Some(ScalarValue::new_interval_mdn(months, days, nanoseconds))
 }
 
-/// PostgreSQL, numeric.c: numeric_recv. `None` also for NaN and the infinities, which our decimals do not have.
+/// The text of a binary numeric (PostgreSQL, numeric.c: numeric_recv).
+///
+/// `None` also for NaN and the infinities, which our decimals do not have.
 pub(crate) fn numeric_text(mut bytes: &[u8]) -> Option<String> {
     if bytes.len() < 8 {
         return None;
@@ -379,7 +382,7 @@ pub(crate) fn numeric_text(mut bytes: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// As `encode` writes an array.
+/// Decodes an array as `encode` writes it.
 fn elements_of_binary(element: u32, bytes: &Bytes) -> Result<ScalarValue, Refusal> {
     let wrong = || Refusal::new("22P03", "incorrect binary data format for an array");
     let mut rest = bytes.clone();

@@ -1,4 +1,5 @@
-//! How a client shows that it knows a password (SCRAM-SHA-256, RFC 7677): the one of a server, or that of a user of the database.
+//! Password authentication by SCRAM-SHA-256 (RFC 7677): with the server's one password, or a
+//! user's.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use pgwire::api::auth::sasl::scram::{
 use pgwire::api::auth::{AuthSource, LoginInfo};
 use pgwire::error::{PgWireError, PgWireResult};
 
-/// Salt of a password.
+/// Bytes of a password's salt.
 const SALT_BYTES: usize = 16;
 
-/// A password, as what SCRAM keeps of it: neither it nor what a client would send can be told from that.
+/// A password as SCRAM stores it: neither the password nor a client's proof can be derived from it.
 #[derive(Clone)]
 pub struct Password {
     salt: Vec<u8>,
@@ -22,7 +23,7 @@ pub struct Password {
 }
 
 impl Password {
-    /// What is kept of a text; none of an empty one.
+    /// Hashes a password; none for an empty text.
     pub fn new(text: &str) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -32,13 +33,13 @@ impl Password {
         Some(Self { salt, salted })
     }
 
-    /// What a proof is held against.
+    /// The verifier of this password.
     pub(crate) fn verifier(&self) -> Verifier {
         Verifier(Kept::OfServer(self.clone()))
     }
 }
 
-/// What a client's proof is held against.
+/// Verifies a client's proof.
 pub(crate) struct Verifier(Kept);
 
 enum Kept {
@@ -53,7 +54,8 @@ impl From<ScramKeys> for Verifier {
 }
 
 impl Verifier {
-    /// The exchange. With a certificate it is bound to the connection that has that, if the client knows how.
+    /// Begins the exchange. With a certificate it is bound to that connection, if the client
+    /// supports it.
     pub(crate) fn exchange(self, certificate: Option<&[u8]>) -> PgWireResult<ScramAuth> {
         let mut exchange = ScramAuth::new(Arc::new(self));
         if let Some(certificate) = certificate {

@@ -1,4 +1,4 @@
-//! Rows that are on their way to a client: all of them, or so many at a time.
+//! Rows on their way to a client: all of them, or a limited number at a time.
 
 use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -18,15 +18,15 @@ use crate::refusal::{Refusal, Stopped};
 use crate::types::{is_vector, oid_of};
 use crate::wire::Wire;
 
-/// What does not fit is a failure, and not NULL.
+/// A value that does not fit is an error, not NULL.
 const STRICT: CastOptions<'static> = CastOptions {
     safe: false,
     format_options: FormatOptions::new(),
 };
 
-/// A statement with values, and how far it is.
+/// A statement with values, and its progress.
 pub(crate) struct Portal {
-    /// None of an empty text.
+    /// None for an empty text.
     pub(crate) prepared: Option<Arc<Prepared>>,
     pub(crate) formats: Vec<i16>,
     pub(crate) state: PortalState,
@@ -41,32 +41,33 @@ impl Portal {
 }
 
 pub(crate) enum PortalState {
-    /// Nothing was asked yet.
+    /// Bound, not run yet.
     Bound(Vec<ScalarValue>),
     /// Some rows were sent.
     Suspended(Box<Suspended>),
-    /// All were; or it failed.
+    /// All rows were sent, or it failed.
     Done,
 }
 
-/// A statement some of whose rows were sent.
+/// A statement that has sent some of its rows.
 pub(crate) struct Suspended {
     pub(crate) answer: Answer,
-    /// What could be read and changed when they were asked for.
+    /// The session's scope when the statement began.
     pub(crate) began: Option<Arc<SqlScope>>,
     pub(crate) watched: Option<Arc<StatementRecord>>,
-    /// How far it is, where somebody pays for it.
+    /// Its paused account, where its cost is counted.
     pub(crate) paused: Option<Paused>,
-    /// The memory of what it has computed and not sent.
+    /// The memory of rows that were computed and not sent.
     pub(crate) held: HeldRows,
 }
 
-/// Rows of an answer that were not sent yet.
+/// The rows of an answer that are not sent yet.
 pub(crate) struct Answer {
-    rows: orrery_sql::Rows,
-    /// As they were told to the client.
+    /// None while the query restarts, and after the last rows.
+    rows: Option<orrery_sql::Rows>,
+    /// The columns as the client knows them.
     columns: SchemaRef,
-    /// What is said at the end, if it is not how many rows were sent.
+    /// The command tag, if it is not the number of rows sent.
     tag: Option<Tag>,
     batch: Vec<ArrayRef>,
     batch_rows: usize,
@@ -82,7 +83,7 @@ impl Answer {
     ) -> Self {
         Self {
             columns: columns.unwrap_or_else(|| rows.schema()),
-            rows,
+            rows: Some(rows),
             tag,
             batch: Vec::new(),
             batch_rows: 0,
@@ -95,17 +96,37 @@ impl Answer {
         &self.columns
     }
 
-    /// What is held of it while it waits.
+    /// The memory of the rows that wait.
     pub(crate) fn waiting(&self) -> WaitingRows {
         WaitingRows::of(&self.batch)
     }
 
-    /// What is said at the end.
+    /// The command tag for CommandComplete.
     pub(crate) fn tag(&self) -> Tag {
         self.tag.unwrap_or(Tag::Select(self.sent))
     }
 
-    /// Sends so many rows at most; whether that were all there are.
+    /// Whether it is a query that has sent nothing yet, so that it can restart.
+    pub(crate) fn can_restart(&self) -> bool {
+        self.tag.is_none() && self.sent == 0
+    }
+
+    /// Releases everything that it holds, before a restart.
+    pub(crate) fn give_up(&mut self) {
+        self.batch.clear();
+        (self.next, self.batch_rows) = (0, 0);
+        self.rows = None;
+    }
+
+    /// Continues with the rows of a second run; false if their columns are not those the client
+    /// knows.
+    pub(crate) fn restart(&mut self, rows: orrery_sql::Rows) -> bool {
+        let is_alike = rows.schema().fields().len() == self.columns.fields().len();
+        self.rows = Some(rows);
+        is_alike
+    }
+
+    /// Sends at most `rows_max` rows; returns whether those were all.
     pub(crate) async fn send(
         &mut self,
         rows_max: usize,
@@ -132,7 +153,7 @@ impl Answer {
         }
     }
 
-    /// Gathers rows of the batch, as many as may be and as are wanted now; how many.
+    /// Encodes rows of the batch up to `rows_max` and the buffer's limit; returns their number.
     fn put(&mut self, rows_max: usize, formats: &[i16], wire: &mut Wire) -> Result<usize, Refusal> {
         let mut rows = Rows::new(&self.batch, formats)?;
         let first = self.next;
@@ -145,16 +166,19 @@ impl Answer {
         Ok(count)
     }
 
-    /// Takes the next rows; false after the last.
-    async fn fetch(&mut self, wire: &mut Wire, guard: &mut Guard) -> Stopped<bool> {
+    /// Fetches the next batch; false after the last.
+    pub(crate) async fn fetch(&mut self, wire: &mut Wire, guard: &mut Guard) -> Stopped<bool> {
         self.batch.clear();
         (self.next, self.batch_rows) = (0, 0);
-        let rows = &mut self.rows;
+        let Some(rows) = &mut self.rows else {
+            return Ok(false);
+        };
         let next = async {
             let batch = rows.next().await.transpose();
             batch.map_err(|error| Error::of_run(&error))
         };
         let Some(batch) = guard.run(wire, next).await? else {
+            self.rows = None;
             return Ok(false);
         };
         self.batch = plain(&batch)?;
@@ -162,7 +186,7 @@ impl Answer {
             if is_vector(told) {
                 *column = vectors(column)?;
             } else if oid_of(column.data_type()) != oid_of(told.data_type()) {
-                // What a parameter is was not known when the columns were told.
+                // The type of a parameter was not known when the columns were described.
                 require_short_decimals(column, told.data_type())?;
                 *column = cast_with_options(column, told.data_type(), &STRICT)
                     .map_err(|error| Refusal::new("42804", error.to_string()))?;
@@ -173,7 +197,7 @@ impl Answer {
     }
 }
 
-/// Arrays of numbers as texts, `1 2`.
+/// Converts arrays of numbers to texts, `1 2`.
 fn vectors(column: &ArrayRef) -> Result<ArrayRef, Refusal> {
     let Some(lists) = column.as_list_opt::<i32>() else {
         return Ok(Arc::clone(column));

@@ -1,14 +1,14 @@
-//! What goes wrong, and how a client is told.
+//! Errors and notices for clients, and the reasons why a statement or connection stops.
 
 use std::io;
 
 use bytes::BytesMut;
-use orrery_sql::Error;
+use orrery_sql::{Error, SqlState};
 
 use crate::frontend::Malformed;
 use crate::message::put_message;
 
-/// An error or a notice as a client is told.
+/// An error or a notice, as the protocol reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) severity: &'static str,
@@ -27,7 +27,7 @@ impl Refusal {
         }
     }
 
-    /// One after which the connection ends.
+    /// An error that ends the connection.
     pub(crate) fn fatal(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             severity: "FATAL",
@@ -35,7 +35,7 @@ impl Refusal {
         }
     }
 
-    /// What is no error.
+    /// A warning, which is no error.
     pub(crate) fn warning(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             severity: "WARNING",
@@ -43,11 +43,15 @@ impl Refusal {
         }
     }
 
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        self.code == SqlState::OutOfMemory.code()
+    }
+
     pub(crate) fn is_fatal(&self) -> bool {
         self.severity == "FATAL"
     }
 
-    /// As ErrorResponse, or as NoticeResponse.
+    /// Writes it as ErrorResponse, or as NoticeResponse.
     pub(crate) fn write(&self, output: &mut BytesMut) {
         let kind = if self.severity == "WARNING" {
             b'N'
@@ -57,7 +61,7 @@ impl Refusal {
         put_message(output, kind, |body| {
             let mut field = |kind: u8, text: &str| {
                 body.extend_from_slice(&[kind]);
-                // A text cannot go on behind a zero.
+                // A zero would end the text.
                 body.extend(text.bytes().filter(|byte| *byte != 0));
                 body.extend_from_slice(&[0]);
             };
@@ -108,18 +112,18 @@ impl From<Malformed> for Refusal {
     fn from(malformed: Malformed) -> Self {
         match malformed.0 {
             encoding if encoding.contains("UTF8") => Self::new("22021", encoding),
-            // What follows is no better.
+            // Other errors make the rest unreadable.
             other => Self::fatal("08P01", other),
         }
     }
 }
 
-/// Why a statement, or the connection, comes to its end.
+/// Why a statement or the connection ends.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The client is told, and goes on if it is not fatal.
+    /// An error for the client, who goes on unless it is fatal.
     Refused(Refusal),
-    /// The client has gone.
+    /// The client has left.
     Gone(io::Error),
 }
 
@@ -147,5 +151,5 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// What may stop.
+/// The result of work that may be stopped.
 pub(crate) type Stopped<T> = Result<T, Stop>;

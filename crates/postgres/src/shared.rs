@@ -1,4 +1,4 @@
-//! What all connections share: the engine and the door before it, the server's life.
+//! State that all connections share: options, the host of their sessions, and the server's stage.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::cancel::CancelKeys;
 use crate::options::PostgresOptions;
 use crate::wire::Wire;
 
-/// What is left of a server's life.
+/// The stages of a server's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
     Serving,
-    /// Statements that run may end.
+    /// Running statements may end.
     Stopping,
-    /// Nobody is waited for.
+    /// Nothing is waited for any more.
     Over,
 }
 
-/// What all connections share.
+/// The options, host, TLS, cancel keys and limits of one listener.
 pub(crate) struct Shared {
     pub(crate) options: PostgresOptions,
     pub(crate) host: Host,
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) connections: Arc<Semaphore>,
 }
 
-/// Sends the last words.
+/// Sends the remaining output and closes the connection.
 pub(crate) async fn close(wire: Wire) {
     if let Err(error) = wire.close().await {
         tracing::debug!("a PostgreSQL client did not wait for the last words: {error}");

@@ -1,7 +1,8 @@
-//! The simple protocol: a text of any number of statements, answered one after the other, all rows as texts.
+//! The simple query protocol: one text with any number of statements; all rows go as text.
 //!
-//! Several statements of one text are one transaction, unless the text itself says BEGIN and COMMIT: as PostgreSQL does it. BEGIN makes what was
-//! begun so far the client's own; COMMIT and ROLLBACK end it, and what follows begins another.
+//! Several statements of one text are one transaction, unless the text itself says BEGIN and
+//! COMMIT, as in PostgreSQL. BEGIN makes the implicit transaction so far the client's own; COMMIT
+//! and ROLLBACK end it, and the rest begins another.
 
 use bytes::BufMut;
 use orrery_sql::{Outcome, Statement, Tag, TransactionStatus};
@@ -13,7 +14,7 @@ use crate::portal::Answer;
 use crate::refusal::{Refusal, Stopped};
 
 impl Connection {
-    /// Answers a text.
+    /// Answers a simple query.
     pub(crate) async fn simple(&mut self, text: &str) -> Stopped<()> {
         self.portals.remove("");
         self.forget_unnamed();
@@ -23,7 +24,7 @@ impl Connection {
             return Ok(());
         }
         for (place, statement) in statements.iter().enumerate() {
-            // Rows of a change are sent before it is committed: then nothing can fail behind that.
+            // Rows of a change are sent before it is committed: nothing may fail behind the commit.
             if statements.len() > 1 || self.session.does_change_with_rows(statement) {
                 self.begin_implicit();
             }
@@ -33,7 +34,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Begins a transaction unless there is one.
+    /// Begins an implicit transaction, unless one is open.
     pub(crate) fn begin_implicit(&mut self) {
         if self.session.transaction_status() == TransactionStatus::Idle {
             self.session.begin_block();
@@ -41,7 +42,8 @@ impl Connection {
         }
     }
 
-    /// Runs a statement. After the last one, what was begun without the client is committed before that is told to be done.
+    /// Runs a statement. The implicit transaction is committed before the last one reports
+    /// completion.
     async fn run_simple(&mut self, statement: &Statement, is_last: bool) -> Stopped<()> {
         let before = self.session.transaction_status();
         let turn = self.begin_statement().await?;
@@ -69,12 +71,14 @@ impl Connection {
             Outcome::Returned(rows, tag) => Answer::new(rows, None, Some(tag)),
         };
         put_columns(&mut self.wire.output, answer.columns(), &[]);
-        let (wire, guard) = (&mut self.wire, &mut self.guard);
-        answer.send(usize::MAX, &[], wire, guard).await?;
+        self.send_rows(&mut answer, usize::MAX, &[], |session| {
+            Box::pin(async move { session.execute(statement).await })
+        })
+        .await?;
         self.end_simple(answer.tag(), is_last).await
     }
 
-    /// Tells what was done; after the last statement, when it is committed.
+    /// Sends CommandComplete; for the last statement, after the commit.
     async fn end_simple(&mut self, tag: Tag, is_last: bool) -> Stopped<()> {
         if is_last {
             self.commit_implicit().await?;
@@ -83,7 +87,8 @@ impl Connection {
         Ok(())
     }
 
-    /// What statements about transactions mean for the one that was begun without the client, and what they warn of.
+    /// Handles what BEGIN, COMMIT and ROLLBACK mean for an implicit transaction, and sends their
+    /// warnings.
     pub(crate) fn note_control(&mut self, tag: Tag, before: TransactionStatus) {
         let Tag::Words(words) = tag else {
             return;
@@ -107,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// Tells what was done.
+    /// Writes CommandComplete.
     pub(crate) fn put_complete(&mut self, tag: Tag) {
         put_message(&mut self.wire.output, b'C', |body| {
             body.put_slice(tag.to_string().as_bytes());

@@ -1,11 +1,12 @@
-//! From a new socket to a client that is known: TLS if it asks for it, what it wants to be, and its password.
+//! Startup of a connection: TLS if the client asks for it, its StartupMessage, and its password.
 //!
 //! ```text
-//!   SSLRequest -> 'S' and TLS, or 'N'      GSSENCRequest -> 'N'      CancelRequest -> done, without an answer
+//!   SSLRequest -> 'S' and TLS, or 'N'    GSSENCRequest -> 'N'    CancelRequest -> done, no answer
 //!   StartupMessage -> [SASL: SCRAM-SHA-256, two rounds] -> AuthenticationOk
 //! ```
 //!
-//! Where the database has users, a client is the one that it names: by a certificate of that user, or by the exchange. Names of nobody go through the same exchange.
+//! With users, a client authenticates as the one it names: by a certificate of that user, or by the
+//! exchange. Unknown names go through the same exchange.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,44 +27,45 @@ use crate::password::Verifier;
 use crate::refusal::{Refusal, Stopped};
 use crate::wire::Wire;
 
-/// Messages of clients that are not known yet.
+/// Most bytes of a message before authentication.
 const MESSAGE_BYTES_MAX: usize = 10_000;
 const CANCEL_REQUEST: i32 = 80_877_102;
 const SSL_REQUEST: i32 = 80_877_103;
 const GSS_REQUEST: i32 = 80_877_104;
 /// First byte of a client that begins with TLS at once.
 const TLS_HANDSHAKE: u8 = 0x16;
-/// The name of the protocol within TLS.
+/// The protocol's ALPN name.
 const NAME: &[u8] = b"postgresql";
-/// What may be asked for within TLS.
+/// The protocols that clients may negotiate within TLS.
 pub(crate) const ALPN: &[&[u8]] = &[NAME];
-/// The name of the exchange.
+/// The name of the password exchange.
 const SCRAM: &str = "SCRAM-SHA-256";
 
-/// What a client wants to be.
+/// The settings of a StartupMessage.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Greeting {
     pub(crate) minor: u16,
     pub(crate) settings: BTreeMap<String, String>,
 }
 
-/// A client that has said what it wants.
+/// A client that has sent its StartupMessage.
 pub(crate) struct Greeted {
     pub(crate) wire: Wire,
     pub(crate) is_secure: bool,
-    /// What the client's certificate says, if it has one.
+    /// The names in the client's certificate, if it has one.
     pub(crate) certificate: Option<PeerNames>,
     pub(crate) greeting: Greeting,
 }
 
-/// What an exchange has come to.
+/// The result of a password exchange.
 pub(crate) struct Proof {
     pub(crate) is_right: bool,
-    /// What the client is told where it is right, and let in.
+    /// The last message of a successful exchange.
     last: Option<Authentication>,
 }
 
-/// Speaks with a client until it has said what it wants to be; `None` if it wanted something else, which is done.
+/// Reads a client's packets up to its StartupMessage; `None` if it only wanted to cancel a
+/// statement.
 pub(crate) async fn greet(
     stream: TcpStream,
     tls: Option<&Served>,
@@ -82,7 +84,7 @@ pub(crate) async fn greet(
         (wire, certificate) = secure(wire, tls, message_bytes_max, true).await?;
         is_secure = true;
     }
-    // One of each kind at most.
+    // One packet of each kind at most.
     for _ in 0..3 {
         let mut packet = first_packet(&mut wire).await?;
         match packet.number()? {
@@ -121,7 +123,7 @@ pub(crate) async fn greet(
     Err(Malformed("too many requests before the start").into())
 }
 
-/// Who is refused before it is known is told at once.
+/// Sends the error of a refused startup at once.
 async fn told_if_refused<T>(wire: &mut Wire, result: Result<T, Refusal>) -> Stopped<T> {
     if let Err(refusal) = &result {
         refusal.write(&mut wire.output);
@@ -134,7 +136,7 @@ async fn first_packet(wire: &mut Wire) -> Stopped<Body> {
     let mut head = wire.bytes(4).await?;
     let length = head.get_u32() as usize;
     if !(8..=MESSAGE_BYTES_MAX).contains(&length) {
-        // Somebody who speaks another protocol would not understand an answer.
+        // A client of another protocol would not understand an answer.
         return Err(Refusal::fatal("08P01", "invalid length of startup packet").into());
     }
     Ok(Body(wire.bytes(length - 4).await?))
@@ -146,7 +148,7 @@ async fn secure(
     message_bytes_max: usize,
     is_direct: bool,
 ) -> Stopped<(Wire, Option<PeerNames>)> {
-    // Whoever stands between could have put something before the first encrypted byte.
+    // A man in the middle could have put something before the first encrypted byte.
     let socket = wire.into_socket();
     let Some(MaybeTls::Plain(stream)) = socket else {
         return Err(Refusal::fatal("08P01", "received unencrypted data after SSL request").into());
@@ -191,7 +193,7 @@ pub(crate) fn read_greeting(version: i32, mut packet: Body) -> Result<Greeting, 
     })
 }
 
-/// Tells a client of a newer protocol which one is spoken, and which of its wishes are not known.
+/// Writes NegotiateProtocolVersion: the protocol's version, and the client's unknown options.
 pub(crate) fn negotiate(greeting: &mut Greeting, output: &mut BytesMut) {
     let (unknown, settings): (BTreeMap<_, _>, _) = std::mem::take(&mut greeting.settings)
         .into_iter()
@@ -211,7 +213,7 @@ pub(crate) fn negotiate(greeting: &mut Greeting, output: &mut BytesMut) {
     });
 }
 
-/// What who does not know the password is told, and nothing else.
+/// The error for a failed password exchange; it says nothing else.
 pub(crate) fn wrong_password(user: &str) -> Refusal {
     Refusal::fatal(
         "28P01",
@@ -219,7 +221,7 @@ pub(crate) fn wrong_password(user: &str) -> Refusal {
     )
 }
 
-/// Has the client show that it knows a password. It is not told yet whether it does.
+/// Runs the password exchange. The client does not learn the result yet.
 pub(crate) async fn prove(
     wire: &mut Wire,
     verifier: Verifier,
@@ -269,7 +271,7 @@ pub(crate) async fn prove(
 }
 
 impl Proof {
-    /// Tells the client that it was right.
+    /// Sends the client the last message of the exchange.
     pub(crate) fn accept(self, wire: &mut Wire) -> Result<(), Refusal> {
         self.last.map_or(Ok(()), |last| put(wire, &last))
     }
@@ -285,7 +287,7 @@ async fn ask(wire: &mut Wire, request: &Authentication) -> Stopped<()> {
     Ok(wire.flush().await?)
 }
 
-/// The name of the exchange that the client has chosen, and its first words.
+/// The name of the exchange that the client has chosen, and its first message.
 pub(crate) fn first_answer(body: Bytes) -> Result<PasswordMessageFamily, Refusal> {
     let mut body = Body(body);
     let method = body.text()?;

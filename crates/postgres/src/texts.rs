@@ -1,8 +1,9 @@
-//! Values as texts where they differ from those that [`ValueTexts`](orrery_sql::ValueTexts) writes.
+//! Values as PostgreSQL's texts, where [`ValueTexts`](orrery_sql::ValueTexts) writes others.
 
 use std::fmt::Write as _;
 
-/// A double as PostgreSQL writes it: the fewest digits that are read as the same number, and an exponent below 1e-4 and from 1e15 on.
+/// Writes a double as PostgreSQL does: the fewest digits that are read as the same number, and an
+/// exponent below 1e-4 and from 1e15 on.
 pub(crate) fn write_double(value: f64, text: &mut String) {
     write_float(
         value.is_finite(),
@@ -13,7 +14,7 @@ pub(crate) fn write_double(value: f64, text: &mut String) {
     );
 }
 
-/// The same for a real, from 1e6 on.
+/// Writes a real like a double; its exponents begin at 1e6.
 pub(crate) fn write_real(value: f32, text: &mut String) {
     write_float(
         value.is_finite(),
@@ -25,7 +26,7 @@ pub(crate) fn write_real(value: f32, text: &mut String) {
 }
 
 trait StringKind {
-    /// How a number that is not finite is written.
+    /// The text of a number that is not finite.
     fn to_string_kind(self) -> &'static str;
 }
 
@@ -39,7 +40,7 @@ impl StringKind for f64 {
     }
 }
 
-/// `scientific` is as Rust writes it: `-1.25e-7`.
+/// Writes a number from Rust's `scientific` form: `-1.25e-7`.
 fn write_float(is_finite: bool, kind: &str, scientific: &str, digits: i32, text: &mut String) {
     if !is_finite {
         text.push_str(kind);
@@ -79,7 +80,7 @@ fn write_float(is_finite: bool, kind: &str, scientific: &str, digits: i32, text:
     }
 }
 
-/// Cuts the zeros off that a time stamp has behind its point: `00:00:01.500+00` becomes `00:00:01.5+00`.
+/// Cuts trailing zeros of a time stamp's fraction: `00:00:01.500+00` becomes `00:00:01.5+00`.
 pub(crate) fn cut_zeros(text: &mut String, start: usize) {
     let Some(point) = text[start..].find('.').map(|place| start + place) else {
         return;
@@ -94,7 +95,7 @@ pub(crate) fn cut_zeros(text: &mut String, start: usize) {
     text.replace_range(from..end, "");
 }
 
-/// An element of an array, in quotes where it needs them.
+/// Writes an element of an array, in quotes where it needs them.
 pub(crate) fn write_element(element: &str, text: &mut String) {
     let needs_quotes = element.is_empty()
         || element.eq_ignore_ascii_case("null")

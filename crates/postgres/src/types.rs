@@ -1,4 +1,4 @@
-//! PostgreSQL's numbers for types (`pg_type.oid`), and which Arrow types they stand for.
+//! PostgreSQL's type numbers (`pg_type.oid`), and the Arrow types that they stand for.
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 
@@ -26,7 +26,7 @@ pub(crate) const INTERVAL: u32 = 1186;
 pub(crate) const NUMERIC: u32 = 1700;
 pub(crate) const UUID: u32 = 2950;
 
-/// Types of elements, and of arrays of them.
+/// Element types, each with the type of its arrays.
 const ARRAYS: &[(u32, u32)] = &[
     (BOOL, 1000),
     (BYTEA, 1001),
@@ -44,7 +44,7 @@ const ARRAYS: &[(u32, u32)] = &[
     (NUMERIC, 1231),
 ];
 
-/// The type that values of an Arrow type are told to have.
+/// The type that clients see for values of an Arrow type.
 pub(crate) fn oid_of(data_type: &DataType) -> u32 {
     match data_type {
         DataType::Boolean => BOOL,
@@ -79,7 +79,7 @@ pub(crate) fn oid_of(data_type: &DataType) -> u32 {
     }
 }
 
-/// The type that a column is told to have.
+/// The type that clients see for a column.
 pub(crate) fn oid_of_column(field: &Field) -> u32 {
     match is_vector(field) {
         true => INT2VECTOR,
@@ -93,7 +93,7 @@ pub(crate) fn is_vector(field: &Field) -> bool {
         && matches!(field.data_type(), DataType::List(_))
 }
 
-/// Bytes of a value, -1 where that differs.
+/// Bytes of a value, -1 if they vary.
 pub(crate) fn size_of(oid: u32) -> i16 {
     match oid {
         BOOL => 1,
@@ -105,7 +105,7 @@ pub(crate) fn size_of(oid: u32) -> i16 {
     }
 }
 
-/// What is told beside the type: digits of a numeric.
+/// The type modifier: the digits of a numeric.
 pub(crate) fn modifier_of(data_type: &DataType) -> i32 {
     match data_type {
         DataType::Decimal128(precision, scale) => {
@@ -116,7 +116,7 @@ pub(crate) fn modifier_of(data_type: &DataType) -> i32 {
     }
 }
 
-/// The Arrow type of parameters that a client tells to be of a type; none where it leaves that to us.
+/// The Arrow type of a parameter whose type a client has set; none if the client leaves it to us.
 pub(crate) fn told(oid: u32) -> Option<Option<DataType>> {
     Some(Some(match oid {
         0 | UNKNOWN => return Some(None),
@@ -143,7 +143,7 @@ pub(crate) fn told(oid: u32) -> Option<Option<DataType>> {
     }))
 }
 
-/// The type of the elements of an array.
+/// The element type of an array type.
 pub(crate) fn element_of(oid: u32) -> Option<u32> {
     let found = ARRAYS.iter().find(|(_, array)| *array == oid);
     found.map(|(element, _)| *element)

@@ -1,4 +1,4 @@
-//! What a connection tells of its statements to whoever lists them and writes them down.
+//! Records of a connection's statements, for the query log and the list of running statements.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::guard::{Guard, TIMED_OUT};
 use crate::refusal::Stop;
 use crate::wire::Wire;
 
-/// See the module.
+/// Begins, pauses and ends the records of one connection's statements.
 pub(crate) struct Watching {
     host: Host,
     user: Option<String>,
     client: IpAddr,
-    /// Bytes that were made for the client before the statement.
+    /// Bytes written for the client before the statement.
     bytes_before: u64,
 }
 
@@ -29,7 +29,7 @@ impl Watching {
         }
     }
 
-    /// A statement begins.
+    /// Begins the record of a statement.
     pub(crate) fn begin(
         &mut self,
         text: &str,
@@ -42,7 +42,7 @@ impl Watching {
         self.go_on(Some(watched), guard, wire);
     }
 
-    /// One goes on, of which some rows were sent.
+    /// Resumes the record of a statement that has sent some rows.
     pub(crate) fn go_on(
         &mut self,
         watched: Option<Arc<StatementRecord>>,
@@ -53,14 +53,14 @@ impl Watching {
         guard.watched = watched;
     }
 
-    /// It waits until more rows are asked for.
+    /// Pauses the record until more rows are asked for.
     pub(crate) fn pause(&self, guard: &mut Guard, wire: &Wire) -> Option<Arc<StatementRecord>> {
         let watched = guard.watched.take()?;
         watched.add(0, wire.made_bytes().saturating_sub(self.bytes_before));
         Some(watched)
     }
 
-    /// It has ended, if one ran.
+    /// Ends the record of the statement, if one ran.
     pub(crate) fn end<T>(&self, done: &Result<T, Stop>, guard: &mut Guard, wire: &Wire) {
         let Some(watched) = self.pause(guard, wire) else {
             return;
@@ -71,7 +71,7 @@ impl Watching {
                 watched.ended(Ending::TimedOut);
             }
             Err(Stop::Refused(refusal)) => watched.ended(Ending::Failed(refusal.code)),
-            // Its client has gone.
+            // The client has left.
             Err(Stop::Gone(_)) => {}
         }
     }

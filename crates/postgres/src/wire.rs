@@ -1,7 +1,7 @@
-//! The bytes of one client, both ways.
+//! The byte stream of one client, both ways: an output buffer, and reads up to the message limit.
 //!
-//! What is to be sent is gathered, and sent when the client waits for it or when it has become long: then whoever makes more of it waits for the
-//! client. What the client sends is read up to the length that a message may have.
+//! Output is buffered, and sent when the client waits for it or when the buffer is full: then its
+//! writer waits for the client.
 
 use std::io;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::frontend::Frontend;
 use crate::refusal::{Refusal, Stop, Stopped};
 
-/// So much is gathered before it is sent.
+/// Bytes that are buffered before they are sent.
 const OUTPUT_BYTES: usize = 64 << 10;
-/// A buffer that had more in it is not kept.
+/// A larger buffer is not reused.
 const KEPT_BYTES_MAX: usize = 1 << 20;
-/// So much is read at once.
+/// Bytes that are read at once.
 const INPUT_BYTES: usize = 8 << 10;
-/// While a statement runs, so much is read of what comes behind it.
+/// Most bytes that are read ahead while a statement runs.
 const AHEAD_BYTES_MAX: usize = 64 << 10;
-/// A client that takes nothing for so long is given up.
+/// A client that takes nothing for this long is given up.
 const SEND_TIME_MAX: Duration = Duration::from_secs(60);
-/// Type and length.
+/// Bytes of a message's head: type and length.
 const HEAD_BYTES: usize = 5;
 
-/// See the module.
+/// The socket of a client, with its input and output buffers.
 pub(crate) struct Wire {
     socket: MaybeTls,
     input: BytesMut,
     pub(crate) output: BytesMut,
-    /// Whether what was gathered last took a buffer that is not to be kept.
+    /// Whether the output buffer has grown too large to be reused.
     is_long: bool,
     message_bytes_max: usize,
     last_kind: u8,
@@ -51,14 +51,15 @@ impl Wire {
         }
     }
 
-    /// The socket, where nothing was read yet that has not been taken.
+    /// The socket, if no unread bytes are buffered.
     pub(crate) fn into_socket(self) -> Option<MaybeTls> {
         self.input.is_empty().then_some(self.socket)
     }
 
-    /// Sends what was gathered.
+    /// Sends the output buffer.
     ///
-    /// May be dropped at any time: what was not sent is sent next. A client that takes nothing for too long is given up.
+    /// May be dropped at any time: the rest is sent next. A client that takes nothing for too long
+    /// is given up.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
         self.is_long |= self.output.len() > KEPT_BYTES_MAX;
         while !self.output.is_empty() {
@@ -70,23 +71,23 @@ impl Wire {
             };
         }
         if std::mem::take(&mut self.is_long) {
-            // It would have room for the longest value there was, as long as the client stays.
+            // Otherwise it would keep room for the longest value, as long as the client stays.
             self.output = BytesMut::with_capacity(INPUT_BYTES);
         }
         self.socket.flush().await
     }
 
-    /// Bytes that were made for the client until now, sent or gathered.
+    /// Bytes written for the client so far, sent or buffered.
     pub(crate) fn made_bytes(&self) -> u64 {
         self.sent_bytes + self.output.len() as u64
     }
 
-    /// Whether what was gathered should be sent now.
+    /// Whether the output buffer should be sent now.
     pub(crate) fn is_full(&self) -> bool {
         self.output.len() >= OUTPUT_BYTES
     }
 
-    /// Reads some bytes.
+    /// Reads some bytes into the input buffer.
     async fn fill(&mut self) -> io::Result<()> {
         self.input.reserve(INPUT_BYTES);
         match self.socket.read_buf(&mut self.input).await? {
@@ -95,7 +96,8 @@ impl Wire {
         }
     }
 
-    /// Reads what comes while a statement runs; completes only when the client has gone. May be dropped at any time.
+    /// Reads ahead while a statement runs; completes only when the client has left. May be dropped
+    /// at any time.
     pub(crate) async fn watch(&mut self) -> io::Error {
         loop {
             if self.input.len() >= AHEAD_BYTES_MAX {
@@ -107,7 +109,7 @@ impl Wire {
         }
     }
 
-    /// Exactly so many bytes.
+    /// Reads exactly `count` bytes.
     pub(crate) async fn bytes(&mut self, count: usize) -> io::Result<Bytes> {
         while self.input.len() < count {
             self.fill().await?;
@@ -115,18 +117,18 @@ impl Wire {
         Ok(self.input.split_to(count).freeze())
     }
 
-    /// The type of the next message if that is there already.
+    /// The type of the next message, if it is buffered already.
     pub(crate) fn next_kind(&self) -> Option<u8> {
         self.input.first().copied()
     }
 
-    /// The next message. A body that is none of its type is taken off nevertheless.
+    /// Reads the next message. A malformed body is consumed nevertheless.
     pub(crate) async fn message(&mut self, bytes_max: usize) -> Stopped<Frontend> {
         let (kind, body) = self.body(bytes_max).await?;
         Ok(Frontend::read(kind, body)?)
     }
 
-    /// The type and the body of the next message.
+    /// Reads the type and the body of the next message.
     async fn body(&mut self, bytes_max: usize) -> Stopped<(u8, Bytes)> {
         while self.input.len() < HEAD_BYTES {
             self.fill().await?;
@@ -135,7 +137,7 @@ impl Wire {
         let length = [self.input[1], self.input[2], self.input[3], self.input[4]];
         let length = u32::from_be_bytes(length) as usize;
         if length < 4 || length > bytes_max.min(self.message_bytes_max) {
-            // What follows cannot be told from what belongs to it.
+            // The next message could not be found.
             return Err(
                 Refusal::fatal("08P01", format!("invalid message length: {length} bytes")).into(),
             );
@@ -149,12 +151,13 @@ impl Wire {
         Ok((kind, body))
     }
 
-    /// Whether what fails in the last message is followed by nothing until Sync.
+    /// Whether the last message is one of the extended protocol: after its error, nothing is sent
+    /// until Sync.
     pub(crate) fn is_extended(&self) -> bool {
         matches!(self.last_kind, b'P' | b'B' | b'D' | b'C' | b'E')
     }
 
-    /// A message of any length that is taken. After a failure only those that end it are looked at.
+    /// Reads a message of any accepted length; after a failure it only parses those that end it.
     pub(crate) async fn any_message(&mut self, is_skipping: bool) -> Stopped<Frontend> {
         let (kind, body) = self.body(self.message_bytes_max).await?;
         match is_skipping && !Frontend::ends_failure(kind) {
@@ -163,13 +166,13 @@ impl Wire {
         }
     }
 
-    /// Ends the connection after what was gathered.
+    /// Sends the output buffer and closes the connection.
     pub(crate) async fn close(mut self) -> io::Result<()> {
         self.flush().await?;
         self.socket.shutdown().await
     }
 
-    /// Gathers a refusal; `Gone` is handed on.
+    /// Writes an error to the output buffer; `Gone` is passed on.
     pub(crate) fn refuse(&mut self, stop: Stop) -> io::Result<Refusal> {
         match stop {
             Stop::Refused(refusal) => {

@@ -1,7 +1,8 @@
-//! The first administrator of a database without users (`--auth`).
+//! Creation of the first administrator of a database without users (`--auth`).
 //!
-//! Alone, the server makes one when it starts, or cannot. Of the nodes of a new cluster that start together the one that leads makes one, and the others wait until they
-//! see that: a node that ended instead would take the majority from the others, which need it to write.
+//! A single server creates one when it starts, or fails. Of the nodes of a new cluster that start
+//! together, the leader creates one, and the others wait until they see it: a node that ended
+//! instead would take away the majority, which the others need to write.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +16,9 @@ use crate::options::ServerOptions;
 const WAIT_MAX: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Makes the first administrator if the options ask for one, there is nobody, and this server writes; tells who it is. In a cluster waits until somebody has made one, and
-/// takes the writer's place by `take` if that has become free.
+/// Creates the first administrator if the options ask for one, there are no users, and this server
+/// writes; passes its name and password to the options' function. In a cluster, waits until a node
+/// has created one, and takes the writer role by `take` if the role has become free.
 pub(crate) async fn make(
     database: &Arc<Database>,
     options: &ServerOptions,
@@ -35,7 +37,7 @@ pub(crate) async fn make(
                 return Ok(Some(name));
             }
             Ok(Err(error)) if is_alone => return Err(error),
-            // Another leads meanwhile, and makes one.
+            // Another node leads meanwhile, and creates one.
             Ok(Err(error)) => *place = Err(error.to_string()),
             Ok(Ok(None)) | Err(_) => {}
         }
@@ -43,7 +45,7 @@ pub(crate) async fn make(
             return Ok(None);
         }
         tokio::time::sleep(PAUSE).await;
-        // While the nodes elect another one nothing can be read.
+        // While the nodes elect another leader, nothing can be read.
         if let Err(error) = database.refresh() {
             tracing::debug!("waiting for the first user: {error}");
         }

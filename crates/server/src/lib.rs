@@ -1,9 +1,12 @@
-//! The server: from options to a running process that answers over HTTP, PostgreSQL's protocol and Flight SQL, and to its end.
+//! The server: builds a running process from options, answers over HTTP, PostgreSQL's protocol and
+//! Flight SQL, and stops.
 //!
-//! It only composes: `orrery_service` is what all protocols work with, `orrery_http`, [`orrery_postgres`] and [`orrery_flight`] speak
-//! with clients. [`mod@serve`] opens the database, listens and stops.
+//! It only composes: `orrery_service` is what all protocols work with; `orrery_http`,
+//! [`orrery_postgres`] and [`orrery_flight`] speak with clients. [`mod@serve`] opens the database,
+//! listens and stops.
 //!
-//! Without users the default address is loopback, where changes are taken from this machine's programs only.
+//! A server without users listens on loopback by default, where it accepts changes only from
+//! programs of this machine.
 
 mod first_user;
 mod options;

@@ -16,76 +16,78 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Port of the server unless told otherwise.
+/// Default port of the server.
 pub const PORT_DEFAULT: u16 = 7878;
 
-/// Everything `serve` needs to know.
+/// The options of `serve`.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Directory of the database.
     pub db: PathBuf,
-    /// The file system that the directory is on, where that is one of an object store.
+    /// The object store's file system that the directory is on; none for a local directory.
     pub objects: Option<Arc<ObjectFileSystem>>,
-    /// Address to listen on; loopback by default: a database without users answers everybody.
+    /// Address to listen on; loopback by default: a database without users answers every request.
     pub listen: SocketAddr,
     /// Memory that all queries together may use before they spill to disk.
     pub memory_bytes: u64,
-    /// Threads that queries may keep busy together before large ones do with one each; all cores if not given.
+    /// Busy-thread limit; beyond it each large query gets one thread. All cores if not given.
     pub threads: Option<usize>,
-    /// Whether the process as a whole is to stay within that memory.
+    /// Whether that memory bounds the process as a whole.
     pub is_process_bound: bool,
-    /// Where queries spill to. It should not be a memory file system.
+    /// Directory that queries spill to. It should not be on a memory file system.
     pub temp_dir: PathBuf,
-    /// Longest query.
+    /// Longest text of a query, in bytes.
     pub query_bytes_max: usize,
     /// Limits and behaviour of statements, whichever protocol they come by.
     pub service: ServiceOptions,
     /// Limits and behaviour of the HTTP interface.
     pub http: HttpOptions,
-    /// How long running requests may go on after a stop was asked for.
+    /// How long running requests may continue after a stop was requested.
     pub grace: Duration,
-    /// Takes no writes, and leaves the writer's lock to others.
+    /// Accepts no changes, and leaves the writer's lock to others.
     pub is_read_only: bool,
-    /// Takes the writer's place whenever that is free, and follows whoever has it.
+    /// Takes the writer role whenever it is free, and follows the server that has it.
     pub stands_by: bool,
-    /// Where other servers reach this one; the address that it listens on if not given.
+    /// URL at which other servers reach this one; derived from the listening address if not given.
     pub advertise: Option<String>,
-    /// Takes writes also where others than this machine can reach the server.
+    /// Accepts changes even if other machines can reach the server.
     pub allow_writes: bool,
-    /// `LOAD` of an update may read `file:` IRIs below this directory.
+    /// Directory whose files `LOAD` of an update may read as `file:` IRIs.
     pub load_dir: Option<PathBuf>,
-    /// `LOAD` of an update may ask these hosts.
+    /// Hosts that `LOAD` of an update may ask.
     pub load_allow: AllowList,
-    /// How the writer works.
+    /// Options of the writer.
     pub writer: WriterOptions,
-    /// Changes from which on, if they also are an eighth of the base, they are taken into it in the background.
+    /// Number of changes that starts a background compaction, if they also are an eighth of the
+    /// base.
     pub compact_quads: u64,
-    /// Reads the database into memory beside the first requests, as far as it goes into so many bytes.
+    /// Reads the database into memory in the background, up to this many bytes.
     pub warm_bytes: Option<u64>,
     /// Connections open at the same time; more wait in the system's queue.
     pub connections_max: usize,
-    /// Connections of HTTP that one address may have open; more are closed at once. Programs of this machine and trusted proxies have no bound of their own.
+    /// HTTP connections that one address may have open; more are closed at once. Programs of this
+    /// machine and trusted proxies have no such limit.
     pub connections_per_address: usize,
-    /// Counts the connections of this machine as those of others: for tests.
+    /// Counts connections of this machine like those of others: for tests.
     pub counts_loopback: bool,
-    /// Proxies whose word is taken for whom they were asked by.
+    /// Proxies whose headers about the client's address are trusted.
     pub trust_proxy: TrustedProxies,
-    /// How long clients of HTTP may keep a connection waiting.
+    /// How long HTTP clients may keep a connection waiting.
     pub client_times: ClientTimes,
-    /// Whom `SERVICE` may ask.
+    /// Endpoints that `SERVICE` may ask.
     pub endpoints: EndpointOptions,
-    /// Has a database without users get an administrator, whose name and password this is told: they are seen once. A database with users
-    /// asks who asks anyway.
+    /// Creates an administrator in a database without users, and passes the name and password to
+    /// this function, which shows them once. A database with users requires authentication anyway.
     pub auth: Option<fn(&str, &str)>,
-    /// Where users, groups, keys and rules are administered, if anywhere.
+    /// Address of the admin socket, for users, groups, keys and rules; none if not given.
     pub admin: Option<SocketAddr>,
-    /// Certificate and key: with them HTTP and the admin socket speak TLS alone.
+    /// Certificate and key: with them HTTP and the admin socket speak only TLS.
     pub tls: Option<TlsFiles>,
-    /// Who vouches for users by tokens, if anybody.
+    /// The OpenID provider whose tokens authenticate users; none if not given.
     pub oidc: Option<OidcOptions>,
-    /// How PostgreSQL's clients are served, if they are.
+    /// Options of PostgreSQL's port; none if it is not served.
     pub postgres: Option<PostgresOptions>,
-    /// How clients of Arrow Flight SQL are served, if they are.
+    /// Options of the Arrow Flight SQL port; none if it is not served.
     pub flight: Option<FlightOptions>,
 }
 

@@ -1,4 +1,4 @@
-//! A listener for one of SQL's protocols beside HTTP: PostgreSQL's, or Flight SQL.
+//! The port of an SQL protocol: a listener of PostgreSQL or Flight SQL, and the service behind it.
 
 use orrery_service::Service;
 use orrery_service::metrics::Listens;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// What listens.
+/// The listener of a protocol.
 #[derive(Debug)]
 pub(crate) enum PortListener {
     Postgres(orrery_postgres::Listener),
@@ -38,7 +38,7 @@ impl Port {
         }
     }
 
-    /// Answers until `stop` becomes true and the grace period is over.
+    /// Answers clients until `stop` becomes true and the grace period is over.
     pub(crate) fn start(self, stop: watch::Receiver<bool>) -> JoinHandle<()> {
         let (clients, listens) = match &self.listener {
             PortListener::Postgres(_) => ("PostgreSQL's clients", Listens::Postgres),

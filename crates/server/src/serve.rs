@@ -1,10 +1,11 @@
-//! From options to a running server, and from a stop signal to its end.
+//! The life of a server: binds its listeners from options, accepts connections, and stops in three
+//! steps.
 //!
-//! An accept loop of our own rather than `axum::serve`: it bounds the number of
-//! connections, gives slow headers a time limit, and can tell running requests
-//! that the grace period is over. A stop goes in three steps: no new
-//! connections; idle ones are closed and running requests end in their own time; after the grace period
-//! queries without an answer are told so, and what still runs is cancelled by dropping it.
+//! The accept loop is our own rather than `axum::serve`: it bounds the number of connections, gives
+//! slow headers a time limit, and can announce to running requests that the grace period is over. A
+//! stop has three steps: no new connections are accepted; idle ones are closed and running requests
+//! may finish; after the grace period queries without an answer fail, and requests still running
+//! are dropped.
 
 use crate::first_user;
 use crate::options::ServerOptions;
@@ -47,41 +48,41 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How often the server looks whether a load has published a new state of the database.
+/// Interval at which the server looks for a new state of the database.
 const REFRESH_PERIOD: Duration = Duration::from_secs(1);
-/// The least memory that a server works well with.
+/// Least memory of a server.
 pub const MEMORY_BYTES_MIN: u64 = 256 << 20;
-/// Each query that runs at the same time needs a thread, whose allocator keeps pages for it.
+/// Memory per concurrent query: each needs a thread, whose allocator retains pages.
 const MEMORY_BYTES_PER_QUERY: u64 = 64 << 20;
-/// How long the last answers may be on their way after the grace period.
+/// How long last answers may take after the grace period.
 const LAST_WORD_MAX: Duration = Duration::from_secs(1);
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Why the server could not start or go on.
+/// Why the server could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The queries would have too little.
+    /// The memory limit is too small.
     #[error(
         "{} of memory are not enough for a server; give it --memory {}M at least",
         ByteCount(*memory_bytes),
         MEMORY_BYTES_MIN >> 20
     )]
     Memory {
-        /// What was given.
+        /// The limit given.
         memory_bytes: u64,
     },
-    /// The address is taken, or not ours.
+    /// The address is in use, or not of this machine.
     #[error(
         "cannot listen on {address}: {}; choose another with {option}",
         reason(source)
     )]
     Listen {
-        /// What says where.
+        /// The option that gives the address.
         option: &'static str,
-        /// The address asked for.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The database could not be opened.
@@ -89,108 +90,108 @@ pub enum ServeError {
     Database {
         /// Directory of the database.
         db: PathBuf,
-        /// What is wrong with it.
+        /// The storage's error.
         source: orrery_storage::Error,
     },
     /// The engine could not be set up.
     #[error("cannot start the query engine: {0}")]
     Engine(#[from] orrery_sparql::QueryError),
-    /// The client for requests to other endpoints could not be set up.
+    /// The client for requests to remote endpoints could not be set up.
     #[error(transparent)]
     Remote(#[from] orrery_http_client::Error),
-    /// PostgreSQL's clients cannot be served.
+    /// PostgreSQL's port could not be set up.
     #[error(transparent)]
     Postgres(#[from] orrery_postgres::StartError),
-    /// Clients of Arrow Flight SQL cannot be served.
+    /// The Arrow Flight SQL port could not be set up.
     #[error(transparent)]
     Flight(#[from] orrery_flight::StartError),
-    /// HTTP cannot be served within TLS.
+    /// TLS for HTTP could not be set up.
     #[error(transparent)]
     Tls(#[from] orrery_tls::TlsError),
-    /// A provider of tokens that cannot be asked.
+    /// The OpenID provider's settings are not valid.
     #[error(transparent)]
     Oidc(#[from] OidcError),
-    /// Others vouch for users, and there are none.
+    /// An option authenticates users, and there are none.
     #[error("{option} is about users, and the database has none; start the server with --auth")]
     NobodyToVouchFor {
-        /// What says who vouches.
+        /// The option.
         option: &'static str,
     },
     /// Users, groups and rules cannot be read or written.
     #[error(transparent)]
     Users(#[from] orrery_access::Error),
-    /// One password for all, and users who have their own.
+    /// One password for all clients of a port was given, and users have passwords of their own.
     #[error(
         "the database has users, who have passwords of their own: leave the one password of {port} out ({options})"
     )]
     OnePassword {
-        /// Whose clients it would be for.
+        /// The port.
         port: &'static str,
-        /// What gives it.
+        /// The options that give the password.
         options: &'static str,
     },
-    /// There are no users, and none can be made.
+    /// There are no users, and none can be created.
     #[error(
         "the database has no users, and is only read here; make an administrator with `orrery user add NAME --administrator`"
     )]
     NoAdministrator,
-    /// Another process gave the database users while this server answered everybody.
+    /// Another process created users while this server answered every request.
     #[error("the database has users now: start the server again, so that it asks who asks")]
     UsersCame,
-    /// Threads could not be had from the system.
+    /// The system refused threads.
     #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
 }
 
-/// A server that listens and does not answer yet.
+/// A server that is bound, and does not answer yet.
 #[derive(Debug)]
 pub struct Server {
     database: Arc<Database>,
     listener: TcpListener,
     router: Router,
-    /// None where there is no admin socket.
+    /// None if there is no admin socket.
     admin: Option<(TcpListener, Router)>,
-    /// None where PostgreSQL's clients are not served.
+    /// None if PostgreSQL's port is not served.
     postgres: Option<Port>,
-    /// None where clients of Arrow Flight SQL are not served.
+    /// None if the Arrow Flight SQL port is not served.
     flight: Option<Port>,
-    /// Clients of the other nodes who change something here; none where there are no other nodes.
+    /// Clients of other nodes whose changes run here; none without a cluster.
     guests: Option<Arc<Guests>>,
-    /// Tells the router that the grace period is over.
+    /// Announces to the router that the grace period is over.
     over: watch::Sender<bool>,
-    /// Whether it asks who asks.
+    /// Whether requests are authenticated.
     has_users: bool,
     seat: Arc<Seat>,
     warming: Warming,
-    /// None where there can be none.
+    /// None if no directory could be created.
     temporary: Option<TemporaryFiles>,
-    /// None where nothing is logged.
+    /// None if there is no query log.
     query_log: Option<Arc<QueryLog>>,
     metrics: Arc<Metrics>,
-    /// None where no traces are sent.
+    /// None if no traces are sent.
     tracer: Option<Arc<Tracer>>,
-    /// Whether requests say from which address they came: for the query log, and for what unknown askers may use.
+    /// Whether requests carry the client's address, for logs and for limits of unknown senders.
     wants_peers: bool,
-    /// None where HTTP is spoken in the clear.
+    /// None if HTTP is not encrypted.
     tls: Option<Arc<Tls>>,
     grace: Duration,
     connections_max: usize,
-    /// By address.
+    /// Open connections by address.
     open: Arc<OpenConnections>,
-    /// None where the word of no proxy is taken.
+    /// None if no proxy is trusted.
     proxies: Option<Arc<TrustedProxies>>,
     client_times: ClientTimes,
 }
 
 impl Server {
-    /// Puts something around all that the server answers, such as what tells who asks; see [`router`](orrery_http::router()).
+    /// Wraps the router in a layer, such as authentication; see [`router`](orrery_http::router()).
     #[must_use]
     pub fn around(mut self, layer: impl FnOnce(Router) -> Router) -> Self {
         self.router = layer(self.router);
         self
     }
 
-    /// Opens the database and binds the address. Port 0 takes any free one.
+    /// Opens the database and binds the address. Port 0 takes any free port.
     pub async fn bind(mut options: ServerOptions) -> Result<Self, ServeError> {
         if options.is_process_bound {
             bind_process(&mut options)?;
@@ -245,7 +246,7 @@ impl Server {
             }
             _ => {}
         }
-        // Before the other one: whoever reaches that finds this, too.
+        // Before the HTTP port: a client that reaches that port finds this one, too.
         let postgres = match options.postgres.take() {
             Some(options) => Some(orrery_postgres::Listener::bind(options).await?),
             None => None,
@@ -257,7 +258,8 @@ impl Server {
             None => None,
         };
         let listener = listen(options.listen, "--listen").await?;
-        // Also without being asked to: who found the place taken, or whose store was away, does not stay without it.
+        // Also without --stand-by: a server that found the role taken, or whose store was away,
+        // must not stay without it.
         let stand_by = (!options.is_read_only).then(|| StandBy {
             database: Arc::clone(&database),
             writer: options.writer.clone(),
@@ -418,7 +420,7 @@ impl Server {
                 accepted = self.listener.accept(), if connections.len() < self.connections_max => {
                     match accepted {
                         Ok((stream, address)) => {
-                            // Closed at once, if its address has enough of them.
+                            // Closed at once if its address has the maximum of connections.
                             if let Some(open) = self.open.open(address.ip()) {
                                 let service = self.router.clone();
                                 let peer = self.wants_peers.then(|| FarEnd::new(address.ip(), self.proxies.clone()));
@@ -435,7 +437,8 @@ impl Server {
                         Err(error) => wait_to_accept(&error, of_http).await,
                     }
                 }
-                // Beyond the bound of connections, too: whoever administers gets in where all others wait.
+                // Accepted beyond the limit of connections, too: administrators get in while all
+                // others wait.
                 accepted = accept_admin(self.admin.as_ref()) => {
                     match accepted {
                         Ok((stream, address, service)) => {
@@ -450,7 +453,7 @@ impl Server {
         }
         drop((self.listener, self.admin));
         tracing::info!("stopping; {} connections are open", connections.len());
-        // Every receiver may be gone already.
+        // All receivers may be gone already.
         let _ = stop.send(true);
         if !ended_within(self.grace, &mut connections).await {
             tracing::warn!(
@@ -478,10 +481,10 @@ impl Server {
         }
         let (seat, warming) = (self.seat, self.warming);
         let ending = move || {
-            // It ends a compaction that is under way, and waits for that.
+            // This ends a running compaction, and waits for that.
             seat.close();
             drop(warming);
-            // After all requests: what they have to say is in it.
+            // After all requests, so that their entries are in the log.
             if let Some(query_log) = self.query_log {
                 query_log.finish();
             }
@@ -489,14 +492,14 @@ impl Server {
         if let Err(error) = tokio::task::spawn_blocking(ending).await {
             tracing::error!("ending the work in the background failed: {error}");
         }
-        // They go when all has ended that makes them.
+        // Removed once everything that creates temporary files has ended.
         drop(self.temporary);
         tracing::info!("stopped");
         ended
     }
 }
 
-/// Has clients of the other ports say who they are, as users do.
+/// Has the other ports authenticate clients as users.
 fn ask_users(
     postgres: Option<&mut PostgresOptions>,
     flight: Option<&mut FlightOptions>,
@@ -522,7 +525,7 @@ fn ask_users(
     Ok(())
 }
 
-/// Whether other machines can reach where users say who they are.
+/// Whether other machines can reach an address at which users authenticate.
 fn is_public(listen: SocketAddr, admin: Option<SocketAddr>) -> bool {
     let addresses = [Some(listen), admin];
     let mut addresses = addresses.into_iter().flatten();
@@ -538,7 +541,7 @@ async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener
     })
 }
 
-/// The next connection to the admin socket; never, where there is none.
+/// The next connection to the admin socket; never, without one.
 async fn accept_admin(
     admin: Option<&(TcpListener, Router)>,
 ) -> io::Result<(TcpStream, SocketAddr, Router)> {
@@ -563,12 +566,13 @@ async fn ended_within(time: Duration, connections: &mut JoinSet<()>) -> bool {
     tokio::time::timeout(time, ended).await.is_ok()
 }
 
-/// Takes up what loads into the database publish while it is served: queries that run keep the
-/// state they began with, new ones see the new one. Ends where the database has got users, of whom this server asks nobody.
+/// Takes up new states of the database that loads publish: running queries keep the state that they
+/// began with, new ones read the new state. Ends if the database has users by now, whom this server
+/// does not authenticate.
 async fn refresh_until_users_come(database: Arc<Database>, has_users: bool) {
     let mut period = tokio::time::interval(REFRESH_PERIOD);
     period.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // Told once, not every second for as long as it lasts.
+    // The last failure; each is logged once, not every second.
     let mut last_trouble = String::new();
     loop {
         period.tick().await;
@@ -595,7 +599,7 @@ async fn refresh_until_users_come(database: Arc<Database>, has_users: bool) {
     }
 }
 
-/// Refuses too little memory, and runs no more queries at a time than the memory is enough for.
+/// Refuses too little memory, and bounds concurrent queries to what the memory allows.
 fn bind_process(options: &mut ServerOptions) -> Result<(), ServeError> {
     let memory_bytes = options.memory_bytes;
     if memory_bytes < MEMORY_BYTES_MIN {
@@ -606,7 +610,7 @@ fn bind_process(options: &mut ServerOptions) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Where other servers reach this one, as far as that is known.
+/// The URL at which other servers reach this one, as far as known.
 fn own_address(options: &ServerOptions) -> Option<String> {
     let listens = options.listen;
     let is_one = !listens.ip().is_unspecified() && listens.port() != 0;
@@ -618,7 +622,7 @@ fn own_address(options: &ServerOptions) -> Option<String> {
     advertised.or_else(|| is_one.then(|| format!("{scheme}://{listens}")))
 }
 
-/// The writer, or why the server only reads.
+/// The writer, or the reason why the server only reads.
 fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, String> {
     if options.is_read_only {
         return Err("it was started with --read-only".to_owned());
@@ -643,7 +647,7 @@ fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, S
     })
 }
 
-/// Compaction comes on top of the memory of the queries.
+/// Options of compaction, whose memory adds to that of the queries.
 fn compaction_options(options: &ServerOptions) -> BackgroundOptions {
     let defaults = BackgroundOptions::default();
     BackgroundOptions {
@@ -665,7 +669,7 @@ fn open(options: &ServerOptions) -> Result<Database, ServeError> {
 }
 
 /// Opens the database, listens, and answers until `shutdown` completes. Blocks; starts the HTTP
-/// threads, one per core, within which `shutdown` is polled. `listening` is told the address as
+/// threads, one per core, within which `shutdown` is polled. Calls `listening` with the address as
 /// soon as clients can connect.
 pub fn serve(
     options: ServerOptions,

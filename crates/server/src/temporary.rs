@@ -1,12 +1,15 @@
-//! The directory of a server's temporary files: what queries spill, bodies that come to the disk, shares of other nodes' loads.
+//! The directory of a server's temporary files: spilled rows, request bodies, shares of other
+//! nodes' loads.
 //!
 //! ```text
 //! TMPDIR/orrery-temporary-Xy12Zz/LOCK     locked for as long as its process lives
 //!                                load-body-...  datafusion-.../
 //! ```
 //!
-//! A server takes its directory away when it stops. One that was killed leaves it behind, without the lock; the next server that starts with the same directory for temporary files, of the same
-//! user of the machine, removes it. The lock is the operating system's, so neither a process number that was given out anew nor another machine's can be mistaken.
+//! A server removes its directory when it stops. A killed server leaves it behind, without the
+//! lock; the next server of the same user that starts with the same parent directory removes it.
+//! The lock is the operating system's, so neither a reused process number nor another machine's can
+//! be mistaken.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,11 +18,11 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempDir};
 
-/// How the names of such directories begin.
+/// Prefix of the names of such directories.
 const PREFIX: &str = "orrery-temporary-";
 const LOCK_FILE: &str = "LOCK";
 
-/// A directory that goes with this value.
+/// A temporary directory, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct TemporaryFiles {
     directory: TempDir,
@@ -27,7 +30,8 @@ pub(crate) struct TemporaryFiles {
 }
 
 impl TemporaryFiles {
-    /// One below the directory that a server was given, which it is to use from then on. Without one a server works for as long as it needs none.
+    /// Creates one below the server's directory, and points `temp_dir` to it. Without one, the
+    /// server works until it needs temporary files.
     pub(crate) fn of_server(temp_dir: &mut PathBuf) -> Option<Self> {
         match Self::below(temp_dir) {
             Ok(temporary) => {
@@ -44,16 +48,16 @@ impl TemporaryFiles {
         }
     }
 
-    /// A new directory below another, from which those of killed processes go.
+    /// Creates a directory below `parent`, and removes those of killed processes.
     fn below(parent: &Path) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-        // It gets its name when it is locked, for others look at it.
+        // The lock file gets its name once it is locked, for other servers look at it.
         let lock = NamedTempFile::new_in(directory.path())?;
         lock.as_file().try_lock()?;
         let lock = lock.persist(directory.path().join(LOCK_FILE))?;
         let user = fs::metadata(directory.path())?.uid();
         for path in left_behind(parent, user)? {
-            // If it does not go, the next one tries.
+            // If the removal fails, the next server tries again.
             match fs::remove_dir_all(&path) {
                 Ok(()) => tracing::info!(
                     "removed temporary files of a process that was killed: {}",
@@ -76,7 +80,7 @@ impl TemporaryFiles {
     }
 }
 
-/// The directories of this user below another whose processes are gone.
+/// Directories of this user below `parent` whose processes are gone.
 fn left_behind(parent: &Path, user: u32) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(parent)? {
@@ -92,7 +96,8 @@ fn left_behind(parent: &Path, user: u32) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether nobody has the lock of a directory. Others may put anything into a directory for all; only what is this user's is looked at.
+/// Whether no process holds the lock of a directory. In a shared directory other users may create
+/// anything; only this user's files are considered.
 fn is_left_behind(directory: &Path, user: u32) -> bool {
     let lock = directory.join(LOCK_FILE);
     let is_ours = |path: &Path, is_kind: fn(&fs::Metadata) -> bool| {
@@ -113,12 +118,12 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let living = TemporaryFiles::below(parent.path()).unwrap();
         fs::write(living.path().join("load-body-1"), "text").unwrap();
-        // Left behind: without its lock.
+        // Left behind: its lock is free.
         let left = parent.path().join(format!("{PREFIX}left"));
         fs::create_dir_all(left.join("datafusion-1")).unwrap();
         fs::write(left.join("datafusion-1/spill"), "rows").unwrap();
         fs::write(left.join(LOCK_FILE), "").unwrap();
-        // Not known to be a server's.
+        // Not recognisable as a server's.
         let others = [format!("{PREFIX}other"), "datafusion-2".to_owned()];
         let others = others.map(|name| parent.path().join(name));
         for other in &others {

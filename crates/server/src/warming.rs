@@ -1,7 +1,8 @@
-//! Reading the database into memory beside the first requests.
+//! Background reading of the database into memory after a server has started.
 //!
-//! Always what leads to rows and terms, some hundredths of the whole: without it the first look-ups wait for the disk
-//! several times each, one after the other. Everything, if the server was asked to.
+//! It always reads the directories of rows and terms, some hundredths of the whole: without them
+//! the first look-ups wait for the disk several times each, one after the other. It reads
+//! everything if the server was asked to.
 
 use orrery_storage::{Database, WarmExtent};
 use std::io;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-/// The thread that reads; dropping it ends it.
+/// The reading thread; dropping this ends it.
 #[derive(Debug)]
 pub(crate) struct Warming {
     stop: Arc<AtomicBool>,
@@ -19,7 +20,8 @@ pub(crate) struct Warming {
 }
 
 impl Warming {
-    /// Starts to read the present state. `bytes_max` is given if all of it is to be read.
+    /// Starts reading the present state: everything up to `bytes_max` if given, else the
+    /// directories.
     pub(crate) fn start(database: &Database, bytes_max: Option<u64>) -> io::Result<Self> {
         let snapshot = database.snapshot();
         let stop = Arc::new(AtomicBool::new(false));

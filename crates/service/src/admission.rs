@@ -1,14 +1,15 @@
-//! How many queries run at once, and how many may wait for their turn.
+//! Admission control: bounds how many queries run at the same time, and how many may wait for a
+//! turn.
 //!
-//! A query holds memory and a thread, so their number is bounded. Some more may wait
-//! a moment; beyond that a client is better told at once to come back than kept
-//! in a growing line.
+//! A running query holds memory and a thread, so the number of queries is bounded. Some more may
+//! wait a moment; a client beyond that bound is refused at once rather than queued for long.
 //!
-//! What waits for another's work holds no turn. A transaction that has the writers' turn is waited for by all who change something, so it
-//! has one more place than there are ([`Admission::turn_of_writer`]).
+//! A statement that waits for another statement's work holds no turn. All changes wait for the
+//! transaction that has the writers' turn, so that transaction has a place of its own beside the
+//! others ([`Admission::turn_of_writer`]).
 //!
-//! A query that ran out of memory beside others may do well with fewer of its kind: such queries have their
-//! second try one after the other, in the *narrow lane*.
+//! A query that ran out of memory beside others may succeed with fewer of its kind: such queries
+//! have their second try one after the other, in the *narrow lane*.
 
 use crate::errors::ServiceError;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Longest wait for a turn.
 const WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// The door to the query threads.
+/// Bounds on the queries that run and wait.
 #[derive(Debug)]
 pub struct Admission {
     running: Arc<Semaphore>,
@@ -26,11 +27,11 @@ pub struct Admission {
     waiting: Semaphore,
     waiting_max: usize,
     narrow: Arc<Semaphore>,
-    /// The place of who has the writers' turn.
+    /// The place of the transaction that has the writers' turn.
     writer: Arc<Semaphore>,
 }
 
-/// Held while a query runs.
+/// The right to run a query; held while the query runs.
 #[derive(Debug)]
 pub struct AdmissionPermit {
     _permit: OwnedSemaphorePermit,
@@ -38,15 +39,14 @@ pub struct AdmissionPermit {
 }
 
 impl AdmissionPermit {
-    /// The narrow lane, when nobody else is in it.
-    pub async fn narrow_lane(&self) -> Result<OwnedSemaphorePermit, ServiceError> {
-        let lane = Arc::clone(&self.narrow).acquire_owned().await;
-        lane.map_err(|_closed| ServiceError::Stopping)
+    /// The lock of the narrow lane; its holder may have a second try (see `second_try`).
+    pub(crate) fn narrow_lane(&self) -> &Arc<Semaphore> {
+        &self.narrow
     }
 }
 
 impl Admission {
-    /// For so many queries that run, and so many that wait, at the same time.
+    /// Creates the bounds for this many running and this many waiting queries.
     pub fn new(running_max: usize, waiting_max: usize) -> Self {
         Self {
             running: Arc::new(Semaphore::new(running_max)),
@@ -58,7 +58,12 @@ impl Admission {
         }
     }
 
-    /// A turn, now or within a moment.
+    /// The lock of the narrow lane; its holder may have a second try (see `second_try`).
+    pub(crate) fn narrow_lane(&self) -> &Arc<Semaphore> {
+        &self.narrow
+    }
+
+    /// Waits for a turn, for `WAIT_MAX` at most.
     pub async fn turn(&self) -> Result<AdmissionPermit, ServiceError> {
         let busy = || ServiceError::Busy {
             running_max: self.running_max,
@@ -76,7 +81,7 @@ impl Admission {
         }
     }
 
-    /// A turn for who has the writers' turn, whoever else waits.
+    /// Gives a turn to the transaction that has the writers' turn, even if others wait.
     pub async fn turn_of_writer(&self) -> Result<AdmissionPermit, ServiceError> {
         match Arc::clone(&self.writer).try_acquire_owned() {
             Ok(permit) => Ok(self.of(permit)),
@@ -91,17 +96,17 @@ impl Admission {
         }
     }
 
-    /// Queries that wait for their turn.
+    /// Number of queries that wait for their turn.
     pub fn waiting(&self) -> usize {
         self.waiting_max - self.waiting.available_permits()
     }
 
-    /// Queries that may run at the same time.
+    /// Number of queries that may run at the same time.
     pub fn running_max(&self) -> usize {
         self.running_max
     }
 
-    /// Queries that run now, also those whose answer is still on its way.
+    /// Number of queries that run now, including those whose answer is still being sent.
     pub fn running(&self) -> usize {
         self.running_max - self.running.available_permits()
     }

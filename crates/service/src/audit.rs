@@ -1,12 +1,16 @@
-//! The audit log: acts of administrators, and requests that were denied, one line of JSON each.
+//! The audit log: acts of administrators and denied requests, one line of JSON each.
 //!
 //! ```text
-//! {"time":"2026-11-24T12:25:00.120Z","event":"act","user":"root","client":"127.0.0.1","act":"grant read on all graphs to anyone","outcome":"done","commit":17}
-//! {"time":"2026-11-24T12:25:01.003Z","event":"denied","client":"203.0.113.9","method":"POST","path":"/sparql","status":401}
+//! {"time":"2026-11-24T12:25:00.120Z","event":"act","user":"root","client":"127.0.0.1",
+//!  "act":"grant read on all graphs to anyone","outcome":"done","commit":17}
+//! {"time":"2026-11-24T12:25:01.003Z","event":"denied","client":"203.0.113.9",
+//!  "method":"POST","path":"/sparql","status":401}
 //! ```
 //!
-//! An act is on the disk before its answer goes out. What is denied is written as it comes, and only so much of it in a second: whoever knocks does not
-//! fill the disk, and how much was left out stands behind. The file is appended to, never shortened or removed: `logrotate` with `copytruncate` bounds it.
+//! An act is on the disk before its answer is sent. Denied requests are written as they come, up to
+//! a bound per second, so that an attacker cannot fill the disk; a line after them says how many
+//! were left out. The file is only appended to, never shortened or removed: `logrotate` with
+//! `copytruncate` bounds its size.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -20,13 +24,13 @@ use orrery_query_log::{Time, cut};
 use orrery_storage::reason;
 use serde::Serialize;
 
-/// Denied requests that are written in a second.
+/// Denied requests that are written per second.
 const DENIED_PER_SECOND: u32 = 100;
 const SECOND: Duration = Duration::from_secs(1);
-/// How much of a path is written.
+/// Bytes of a path that are written.
 const PATH_BYTES_MAX: usize = 512;
 
-/// See the module.
+/// An open audit log file.
 #[derive(Debug)]
 pub struct AuditLog {
     state: Mutex<State>,
@@ -35,44 +39,45 @@ pub struct AuditLog {
 #[derive(Debug)]
 struct State {
     file: File,
-    /// The second in which denied requests are counted, and how many were written in it.
+    /// Start of the second in which denied requests are counted, and the number written in that
+    /// second.
     second: Instant,
     written: u32,
-    /// Denied requests that were not written, and not told yet.
+    /// Denied requests that were neither written nor reported as left out yet.
     left_out: u64,
     has_failed: bool,
 }
 
-/// What an administrator did, or tried to.
+/// An act of an administrator, successful or not.
 #[derive(Debug, Serialize)]
 pub struct Act<'a> {
-    /// Who; none of nobody known.
+    /// The user's name; none if the client is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<&'a str>,
-    /// From where.
+    /// The client's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<IpAddr>,
-    /// What was done, in words.
+    /// The act, in words.
     pub act: &'a str,
-    /// `done`, or why not.
+    /// `done`, or the reason of the failure.
     pub outcome: &'a str,
-    /// The commit that it made, if it made one.
+    /// The commit that the act made, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<u64>,
 }
 
-/// A request that was refused for who sent it.
+/// A request that was refused because of its sender.
 #[derive(Debug, Serialize)]
 pub struct Denied<'a> {
-    /// Who; none of nobody known.
+    /// The user's name; none if the client is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<&'a str>,
-    /// From where.
+    /// The client's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<IpAddr>,
-    /// The method of HTTP, or the name of the port.
+    /// The HTTP method, or the name of the port.
     pub method: &'a str,
-    /// The path of the address, or what was asked for.
+    /// The path of the URL, or the kind of request at a port.
     pub path: &'a str,
     /// The status of the answer.
     pub status: u16,
@@ -86,7 +91,7 @@ struct Line<'a, E> {
     what: E,
 }
 
-/// The query of a rule that failed, and denied what it would have allowed.
+/// A failed query of an access rule; the rule granted nothing.
 #[derive(Debug, Serialize)]
 struct RuleFailed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,10 +106,10 @@ struct LeftOut {
 }
 
 impl AuditLog {
-    /// Opens the file, which is its owner's alone where it is made.
+    /// Opens or creates the file; a new file is readable by its owner alone.
     ///
     /// # Errors
-    /// When it cannot be opened for appending.
+    /// When the file cannot be opened for appending.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).append(true).mode(0o600).open(path);
@@ -123,8 +128,8 @@ impl AuditLog {
         })
     }
 
-    /// Writes an act, and waits until it is on the disk. A disk that fails is told to the server's log: the act is done then, and stands in the log of
-    /// commits.
+    /// Writes an act, and waits until the line is on the disk. A disk failure goes to the server's
+    /// log only: the act is done by then, and recorded in the log of commits.
     pub fn act(&self, act: &Act<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.tell_left_out();
@@ -133,20 +138,21 @@ impl AuditLog {
         state.note(synced);
     }
 
-    /// Writes a denied request, unless there were many in this second.
+    /// Writes a denied request, unless this second's bound is reached.
     pub fn denied(&self, denied: &Denied<'_>) {
         let path = cut(denied.path, PATH_BYTES_MAX);
         self.write_some("denied", &Denied { path, ..*denied });
     }
 
-    /// Writes that the query of a rule failed when a user asked, and so allowed nothing; as often as denied requests.
+    /// Writes that a rule's query failed for a user and granted nothing; bounded like denied
+    /// requests.
     pub fn rule_failed(&self, user: Option<&str>, query: &str, why: &str) {
         let query = cut(query, PATH_BYTES_MAX);
         let why = cut(why, PATH_BYTES_MAX);
         self.write_some("rule_failed", &RuleFailed { user, query, why });
     }
 
-    /// Writes what anybody can bring about, unless there was much of it in this second.
+    /// Writes a line that any client can cause, unless this second's bound is reached.
     fn write_some(&self, event: &str, what: &impl Serialize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.second.elapsed() >= SECOND {
@@ -175,13 +181,13 @@ impl State {
         let line = serde_json::to_vec(&Line { time, event, what });
         let written = line.map_err(io::Error::other).and_then(|mut line| {
             line.push(b'\n');
-            // One call for a line, so that lines of two servers do not mix.
+            // One write call per line, so that lines of two servers do not mix.
             self.file.write_all(&line)
         });
         self.note(written);
     }
 
-    /// Says once that the disk fails.
+    /// Logs the first of consecutive disk failures.
     fn note(&mut self, written: io::Result<()>) {
         match written {
             Ok(()) => self.has_failed = false,
@@ -249,7 +255,7 @@ mod tests {
             .filter_map(|line| line["denied"].as_u64())
             .sum();
         assert_eq!(of("denied") as u64 + left_out, count);
-        // A slow machine may take two seconds for it.
+        // A slow machine may take two seconds for the loop.
         assert!(left_out >= u64::from(DENIED_PER_SECOND));
         let last = lines.last().unwrap();
         assert_eq!(

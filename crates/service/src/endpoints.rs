@@ -1,7 +1,7 @@
-//! Other endpoints over HTTP: what stands behind `SERVICE`.
+//! Remote SPARQL endpoints over HTTP, for `SERVICE`.
 //!
-//! Queries go out as the SPARQL protocol's form by POST, through the client of `orrery-http-client`, which
-//! checks every address against the allow-list and bounds time and bytes.
+//! Queries go out as POST forms of the SPARQL protocol, through the client of `orrery-http-client`,
+//! which checks every address against the allow-list and bounds time and bytes.
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
@@ -10,12 +10,12 @@ use orrery_sparql::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, Servi
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who may be asked by `SERVICE`, and within which limits.
+/// The endpoints that `SERVICE` may ask, and the limits of requests to them.
 #[derive(Debug, Clone)]
 pub struct EndpointOptions {
     /// The endpoints that may be asked. Default: none.
     pub allow: AllowList,
-    /// How long one request may take. Default: 30 s.
+    /// Time limit of one request. Default: 30 s.
     pub timeout: Duration,
     /// Most bytes of one answer, received and after decompression. Default: 256 MiB.
     pub answer_bytes_max: u64,
@@ -35,7 +35,7 @@ impl Default for EndpointOptions {
 }
 
 impl EndpointOptions {
-    /// The engine's setting: nothing, if nobody may be asked.
+    /// The engine's setting; none if no endpoint may be asked.
     pub fn service(&self) -> Result<Option<ServiceOptions>, Error> {
         if self.allow.is_empty() {
             return Ok(None);

@@ -1,8 +1,10 @@
-//! Why a request or a statement failed, whichever protocol it came by: one line that says what happened and what to do.
+//! Errors of requests and statements, for every protocol: one line that says what happened and what
+//! to do.
 //!
-//! HTTP gives each a status (`orrery_server::error_response`), the ports of SQL a code. What is wrong with the server's own files
-//! and disks is told to its log, with paths and what the system said; clients are told what it means for them, and the number
-//! under which the log has the rest ([`told_to_the_log`]).
+//! HTTP maps each error to a status (`orrery_server::error_response`), the SQL ports to a code.
+//! Failures of the server's own files and disks go to its log, with paths and system messages;
+//! clients get what the failure means for them, and the number of the log entry
+//! ([`told_to_the_log`]).
 
 use crate::metering::Exceeded;
 use crate::metrics::{Refusal, SpentLimit};
@@ -27,7 +29,7 @@ pub enum ServiceError {
         message: String,
         line: usize,
         column: usize,
-        /// What the parser knows of it.
+        /// The parser's details.
         detail: Option<Box<SyntaxError>>,
     },
     /// A statement of SQL failed.
@@ -35,12 +37,12 @@ pub enum ServiceError {
     Sql(Box<SqlFailure>),
     #[error("{message}")]
     Forbidden { message: String },
-    /// Who asks is not known, or is not who they say.
+    /// The sender is unknown, or is not who they claim to be.
     #[error("{message}")]
     UnknownAsker { message: String },
     #[error("wrong passwords were sent for this name; it is not looked at for {} s", wait.as_secs() + 1)]
     TooManyGuesses { wait: Duration },
-    /// Who asks has used up what they may.
+    /// The sender has reached one of their limits.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
     #[error("{message}")]
@@ -51,14 +53,14 @@ pub enum ServiceError {
     Unprocessable { message: String },
     #[error("this server does not write: {reason}")]
     ReadOnly { reason: String },
-    /// Another server writes, to which the change can be forwarded.
+    /// Another server writes; the change can be forwarded to it.
     #[error("this server does not write: {reason}")]
     NotHere { reason: String },
     #[error(
         "the server that writes, {address}, gave no answer: {reason}; whether the change was made is not known, look before it is sent again"
     )]
     WriterAway { address: String, reason: String },
-    /// The state that is asked for is not there.
+    /// The requested state is not available here.
     #[error(
         "commit {newest} is the newest here, and {commit} was asked for (min-commit); try again in a moment, or where it was written"
     )]
@@ -110,10 +112,10 @@ pub enum ServiceError {
     Endpoint { message: String, is_timeout: bool },
     #[error("{message}")]
     OutOfMemory { message: String },
-    /// What who asks may hold is not enough.
+    /// The sender's memory limit is reached.
     #[error("{message}")]
     MemoryOfAccount { message: String },
-    /// Of the changes of a transaction, which may go another way.
+    /// The changes of a transaction exceed memory; they may be made in bulk instead.
     #[error("{message}")]
     TransactionMemory { message: String },
     #[error("{message}")]
@@ -122,7 +124,8 @@ pub enum ServiceError {
     Stopping,
     #[error("an administrator has ended this request")]
     Killed,
-    /// For the one who makes the change: other endpoints are asked first, then it is made anew.
+    /// Signal for the code that makes a change: remote endpoints are asked first, then the change
+    /// is made again.
     #[error("other endpoints have not been asked yet")]
     AskFirst,
     #[error("{}", format_message(_0))]
@@ -131,18 +134,18 @@ pub enum ServiceError {
     Internal { message: String },
 }
 
-/// What is counted of a request that failed; in the extensions of its answer.
+/// Outcome of a failed request for the metrics; in the extensions of its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure {
-    /// How the query log calls it.
+    /// The outcome's name in the query log.
     pub outcome: Outcome,
-    /// Where it was refused for what an operator may do something about.
+    /// The reason of a refusal, where an operator can act on it.
     pub refusal: Option<Refusal>,
-    /// Of who sent it.
+    /// The sender's limit that was reached, if any.
     pub limit: Option<SpentLimit>,
 }
 
-/// What a client is told where its answer could not be written: not in which directory of the server.
+/// The message for a client whose answer could not be written; it names no directory of the server.
 fn format_message(error: &FormatError) -> String {
     match error {
         FormatError::Spill { .. } => {
@@ -152,39 +155,39 @@ fn format_message(error: &FormatError) -> String {
     }
 }
 
-/// `60 s`, `0.5 s`.
+/// Formats a duration: `60 s`, `0.5 s`.
 fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
 impl ServiceError {
-    /// What was asked makes no sense.
+    /// An error for a request that makes no sense.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::BadRequest {
             message: message.into(),
         }
     }
 
-    /// Who asks may not do it.
+    /// An error for a sender without the necessary right.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::Forbidden {
             message: message.into(),
         }
     }
 
-    /// Who asks is not known, and has to be.
+    /// An error for an unknown sender, where one must be known.
     pub fn unknown_asker(message: impl Into<String>) -> Self {
         Self::UnknownAsker {
             message: message.into(),
         }
     }
 
-    /// The request came in a form that is not read.
+    /// An error for a request body of an unsupported media type.
     pub fn unsupported_media_type(message: String) -> Self {
         Self::UnsupportedMediaType { message }
     }
 
-    /// How a query that fails so has ended.
+    /// The outcome of a query that fails with this error.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Syntax { .. } => Outcome::Syntax,
@@ -229,7 +232,7 @@ impl ServiceError {
         }
     }
 
-    /// What is counted of it.
+    /// The counts of this error for the metrics.
     pub fn failure(&self) -> Failure {
         Failure {
             outcome: self.outcome(),
@@ -264,12 +267,13 @@ impl ServiceError {
         })
     }
 
-    /// Whether what was found until then is right, and only not all.
+    /// Whether the rows found before the error are right, though incomplete.
     pub fn leaves_a_part(&self) -> bool {
         matches!(self, Self::Exceeded(_) | Self::Timeout { .. })
     }
 
-    /// One line for people: control characters of quoted input do not break it, and the system's number of an error is left out.
+    /// One line for people: without the control characters of quoted input, and without system
+    /// error numbers.
     pub fn line(&self) -> String {
         let text = without_numbers(&self.to_string());
         let mut line = String::with_capacity(text.len());
@@ -287,7 +291,7 @@ impl ServiceError {
 }
 
 impl ServiceError {
-    /// Of SQL, with the text in which it is.
+    /// Converts an error of SQL, with the text of its statement.
     pub fn of_sql(error: orrery_sql::Error, text: &str) -> Self {
         match error.state {
             SqlState::OutOfMemory => Self::OutOfMemory {
@@ -334,7 +338,7 @@ impl From<QueryError> for ServiceError {
                 is_timeout,
             },
             QueryError::TooManyRows { rows_max } => Exceeded::Rows { max: rows_max }.into(),
-            // Where it is known whose budget it is, who pays says it in its own words.
+            // The payer, if known, names the budget in its own words.
             error @ QueryError::OverBudget => Self::MemoryOfAccount {
                 message: error.to_string(),
             },
@@ -418,7 +422,7 @@ impl From<StorageError> for ServiceError {
     }
 }
 
-/// Writes an error with its paths into the log; gives the sentence for the client, with the number under which the log has it.
+/// Logs an error with its paths; returns the client's sentence, with the number of the log entry.
 pub fn told_to_the_log(sentence: &str, error: &dyn std::fmt::Display) -> String {
     static TROUBLES: AtomicU64 = AtomicU64::new(1);
     let number = TROUBLES.fetch_add(1, Ordering::Relaxed);
@@ -426,7 +430,7 @@ pub fn told_to_the_log(sentence: &str, error: &dyn std::fmt::Display) -> String 
     format!("{sentence} (trouble {number} in the server's log)")
 }
 
-/// Of a change that became a new base.
+/// Errors of a change that became a new base.
 impl From<LoadError> for ServiceError {
     fn from(error: LoadError) -> Self {
         match error {
@@ -438,10 +442,10 @@ impl From<LoadError> for ServiceError {
     }
 }
 
-/// The content codings of bodies that are read.
+/// The content codings that request bodies may have.
 pub const CODINGS: &str = "gzip, zstd, br, identity";
 
-/// What to say of a path that is not served, which may be one of the admin socket's.
+/// The message for an unserved path, which may be one of the admin socket's.
 fn nothing_at(path: &str) -> String {
     let is_of_admin_socket =
         path == "/admin/access" || path == "/queries" || path.starts_with("/queries/");

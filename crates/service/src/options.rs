@@ -1,4 +1,4 @@
-//! Settings of the service, with their defaults: what holds for statements of every protocol.
+//! Settings of the service, with their defaults, for statements of every protocol.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,37 +17,37 @@ use crate::traces::OtlpOptions;
 pub struct ServiceOptions {
     /// Time limit of a query that asks for none.
     pub timeout_default: Duration,
-    /// The most that a query can ask for; a larger wish is refused.
+    /// The largest time limit that a query can ask for; more is refused.
     pub timeout_max: Duration,
     /// Queries that run at the same time. Each may keep a thread busy.
     pub queries_running_max: usize,
-    /// Queries that may wait a moment for their turn.
+    /// Queries that may wait for a turn.
     pub queries_waiting_max: usize,
-    /// Changes that may wait for their turn.
+    /// Changes that may wait in the queue.
     pub updates_waiting_max: usize,
     /// Clients that read the change feed at the same time.
     pub feeds_max: usize,
     /// The default graph of a query without dataset is the union of all graphs.
     pub union_default_graph: bool,
-    /// Assumes no prefixes: each has to be declared in the query, as the standard has it.
+    /// Assumes no prefixes: a query must declare each prefix, as the standard requires.
     pub strict_prefixes: bool,
-    /// Other servers whose tables SQL and mapped graphs may read, for clients of all protocols.
+    /// Foreign servers whose tables SQL and mapped graphs may read, for clients of all protocols.
     pub foreign: ForeignAccess,
-    /// Where what is asked is logged, if it is.
+    /// Settings of the query log; none for no log.
     pub query_log: Option<QueryLogOptions>,
-    /// Whether what runs is listed, and can be ended.
+    /// Whether running queries are listed, and can be ended.
     pub lists_queries: bool,
-    /// The file that acts of administrators and denied requests are appended to; none if not given.
+    /// The audit log's file; none for no log.
     pub audit_log: Option<PathBuf>,
-    /// Where traces are sent, if they are.
+    /// Where traces are sent; none for no traces.
     pub otlp: Option<OtlpOptions>,
-    /// The cluster that the server is a node of, if it is one of a cluster.
+    /// The cluster that the server is a node of, if any.
     pub cluster: Option<Arc<dyn Cluster>>,
-    /// From how many rows on a query is divided among its nodes.
+    /// Number of rows from which a query is divided among the cluster's nodes.
     pub divide_from: u64,
 }
 
-/// From how many rows on a query is divided, if nothing is said.
+/// Default number of rows from which a query is divided.
 pub const DIVIDE_FROM: u64 = orrery_distributed::LEAST_ROWS as u64;
 
 impl Default for ServiceOptions {
@@ -73,11 +73,11 @@ impl Default for ServiceOptions {
     }
 }
 
-/// A compaction may use the queries' memory divided by this, and not less than it can work with.
+/// Memory of a compaction: this fraction of the queries' memory, and at least this many bytes.
 const COMPACTION_MEMORY_PART: u64 = 8;
 const COMPACTION_BYTES_MIN: u64 = 64 << 20;
 
-/// How what writes a new base works beside queries that have so much memory.
+/// Options of compaction beside queries that have this much memory.
 pub fn compaction_within(memory_bytes: u64) -> CompactOptions {
     CompactOptions {
         memory_bytes: (memory_bytes / COMPACTION_MEMORY_PART).max(COMPACTION_BYTES_MIN),

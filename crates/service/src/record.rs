@@ -1,13 +1,14 @@
-//! The record of a statement: what is known of a query, an update or a statement of SQL while it runs, whichever protocol it came by.
+//! The record of a statement: the data about a query, update or SQL statement while it runs,
+//! whatever its protocol.
 //!
 //! ```text
 //! request of HTTP, statement at a port -> StatementRecord -- its end --> Metrics, query log, trace
 //!                                              |
-//!                                              '-> list of what runs (RunningQueries), which may end it
+//!                                              '-> running statements (RunningQueries), to end
 //! ```
 //!
-//! Every protocol fills the same record, so that what is counted, logged and listed of a statement does not depend on the door it came
-//! by. The record tells of itself when its last holder lets go.
+//! Every protocol fills the same record, so that metrics, logs and the list do not depend on the
+//! protocol. The record is counted and logged when its last holder drops it.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -23,74 +24,74 @@ use crate::running_queries::{Place, RunningQueries};
 use crate::stages::Stages;
 use crate::traces::{EndedRequest, TraceHead, TraceRecord, Tracer};
 
-/// Who is told of the statements that come by one listener.
+/// The observers of one listener's statements: metrics, logs and lists.
 #[derive(Debug)]
 pub struct Observers {
     /// The listener.
     pub listens: Listens,
-    /// Counts.
+    /// The server's counters.
     pub metrics: Arc<Metrics>,
-    /// None where nothing is logged.
+    /// None if there is no query log.
     pub query_log: Option<Arc<QueryLog>>,
-    /// None where nobody lists what runs.
+    /// None if running queries are not listed.
     pub running: Option<Arc<RunningQueries>>,
-    /// None where no traces are sent.
+    /// None if no traces are sent.
     pub tracer: Option<Arc<Tracer>>,
 }
 
-/// Who sends a statement, and how it came.
+/// The sender of a statement, and the head of its request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sender<'a> {
-    /// The client's address, where somebody wants to know it.
+    /// The client's address, where it is needed.
     pub client: Option<IpAddr>,
-    /// The client's program, as it calls itself.
+    /// The client's program, as the client names it.
     pub agent: Option<&'a str>,
-    /// The head of the request, for a trace; none where the protocol has none.
+    /// The head of the request, for a trace; none if the protocol has none.
     pub head: Option<TraceHead<'a>>,
 }
 
-/// What is known of one statement. It is counted, logged and traced when this is dropped.
+/// The record of one statement. It is counted, logged and traced when this is dropped.
 #[derive(Debug)]
 pub struct StatementRecord {
     observers: Arc<Observers>,
     started: Instant,
-    /// 0 where there is no answer, or the protocol has no such numbers.
+    /// 0 if there is no answer, or the protocol has no status.
     status: AtomicU16,
     rows: AtomicU64,
-    /// None in requests that ask nothing.
+    /// Unset in requests without a statement.
     kind: OnceLock<Kind>,
-    /// Of a query, as soon as it is known.
+    /// The form of a query, once it is known.
     form: OnceLock<Kind>,
     outcome: OnceLock<Outcome>,
     limit: OnceLock<SpentLimit>,
     stages: OnceLock<Stages>,
     touches: AtomicU64,
-    /// Of the answer, as they went out.
+    /// Bytes of the answer that were sent.
     bytes: AtomicU64,
-    /// Microseconds after the start; 0 until then.
+    /// Microseconds from the start to the first byte; 0 until then.
     first_byte_us: AtomicU64,
     ended_us: AtomicU64,
     /// None without a query log.
     entry: Option<Box<QueryRecord>>,
-    /// None where nobody lists what runs.
+    /// None if running queries are not listed.
     place: Option<Box<Place>>,
-    /// None where it is not sampled.
+    /// None if the request is not sampled.
     trace: Option<Box<TraceRecord>>,
 }
 
-/// How a statement ended, as SQL's protocols know it.
+/// The end of a statement, in terms of SQL's protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending<'a> {
-    /// It was done to its end.
+    /// The statement was completed.
     Done,
-    /// It took longer than its limit.
+    /// The time limit was reached.
     TimedOut,
-    /// It failed, with PostgreSQL's code.
+    /// The statement failed, with this SQLSTATE.
     Failed(&'a str),
 }
 
 impl StatementRecord {
-    /// Of a statement that begins now.
+    /// Creates the record of a statement that begins now.
     pub fn new(observers: Arc<Observers>, sender: Sender<'_>) -> Self {
         let started = Instant::now();
         let log = observers.query_log.as_ref();
@@ -123,22 +124,22 @@ impl StatementRecord {
         }
     }
 
-    /// The listener by which it came.
+    /// The listener that received the statement.
     pub fn listens(&self) -> Listens {
         self.observers.listens
     }
 
-    /// What the server counts.
+    /// The server's counters.
     pub fn metrics(&self) -> &Metrics {
         &self.observers.metrics
     }
 
-    /// What the query log will have of it, if there is one.
+    /// The query log's record, if there is a query log.
     pub fn entry(&self) -> Option<&QueryRecord> {
         self.entry.as_deref()
     }
 
-    /// Notes who asks.
+    /// Sets the user.
     pub fn set_user(&self, user: &str) {
         if let Some(entry) = self.entry() {
             entry.set_user(user.to_owned());
@@ -151,7 +152,7 @@ impl StatementRecord {
         }
     }
 
-    /// Notes what is asked; the first that is said counts.
+    /// Sets the kind and text; the first call counts.
     pub fn set_asked(&self, kind: Kind, text: &str) {
         let _ = self.kind.set(kind);
         if let Some(entry) = self.entry() {
@@ -160,33 +161,33 @@ impl StatementRecord {
         self.take_place(kind, text);
     }
 
-    /// Has the list of what runs show what is asked.
+    /// Enters the statement into the list of running queries.
     pub fn take_place(&self, kind: Kind, text: &str) {
         if let Some(place) = &self.place {
             place.take(kind, text);
         }
     }
 
-    /// Notes the form of the query that is asked, and the commit of the snapshot that it reads.
+    /// Sets the form of the query, and the commit of the snapshot that it reads.
     pub fn set_prepared(&self, form: Kind, commit: u64) {
-        // A second try has the same.
+        // A second try has the same form.
         let _ = self.form.set(form);
         if let Some(entry) = self.entry() {
             entry.set_commit(commit);
         }
     }
 
-    /// Notes the status of the answer, which HTTP has.
+    /// Sets the status of an HTTP answer.
     pub fn set_status(&self, status: u16) {
         self.status.store(status, Ordering::Relaxed);
     }
 
-    /// The status that was noted; 0 if none.
+    /// The status; 0 if none was set.
     pub fn status(&self) -> u16 {
         self.status.load(Ordering::Relaxed)
     }
 
-    /// Notes why there is no answer, or none to its end; the first reason counts.
+    /// Sets the reason why the answer is missing or incomplete; the first call counts.
     pub fn set_failure(&self, failure: Failure) {
         let _ = self.outcome.set(failure.outcome);
         if let Some(limit) = failure.limit {
@@ -194,35 +195,35 @@ impl StatementRecord {
         }
     }
 
-    /// Notes how it ended; the first that is said counts, and the time is that of the first.
+    /// Sets the outcome and the time of the end; the first call counts.
     pub fn end_with(&self, outcome: Outcome) {
         let _ = self.outcome.set(outcome);
         self.end();
     }
 
-    /// The same, as SQL's protocols know it.
+    /// Sets the outcome and the time of the end, in terms of SQL's protocols.
     pub fn ended(&self, ending: Ending<'_>) {
         self.end_with(outcome_of(ending));
     }
 
-    /// Notes what the time was spent on.
+    /// Sets the time spent per stage.
     pub fn set_stages(&self, stages: Stages) {
         let _ = self.stages.set(stages);
     }
 
-    /// Counts a panic that drops what holds this.
+    /// A guard that counts a panic if it is dropped while unwinding.
     pub fn watch_panics(&self) -> PanicWatch<'_> {
         self.observers.metrics.watch_panics()
     }
 
-    /// Bytes of the answer went out.
+    /// Counts bytes of the answer that were sent.
     pub fn sent(&self, bytes: u64) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) == 0 && bytes > 0 {
             self.note_first_byte();
         }
     }
 
-    /// Rows and bytes more of an answer went out.
+    /// Counts rows and bytes of the answer that were sent.
     pub fn add(&self, rows: u64, bytes: u64) {
         self.note_first_byte();
         self.rows.fetch_add(rows, Ordering::Relaxed);
@@ -235,14 +236,14 @@ impl StatementRecord {
         let _ = first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// No more of the answer goes out.
+    /// Sets the time of the end.
     pub fn end(&self) {
         let ended = &self.ended_us;
         let now = self.elapsed_us().max(1);
         let _ = ended.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Microseconds from its start to its end, or until now.
+    /// Microseconds from the start to the end, or until now.
     pub fn took_us(&self) -> u64 {
         match self.ended_us.load(Ordering::Relaxed) {
             0 => self.elapsed_us(),
@@ -254,7 +255,7 @@ impl StatementRecord {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// The answer begins anew.
+    /// Resets the rows, as the answer begins anew.
     pub fn reset_rows(&self) {
         self.rows.store(0, Ordering::Relaxed);
     }
@@ -269,7 +270,7 @@ impl StatementRecord {
         self.rows.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Notes touches more that it has cost.
+    /// Adds to the cost in touches.
     pub fn add_touches(&self, touches: u64) {
         self.touches.fetch_add(touches, Ordering::Relaxed);
         if let Some(place) = &self.place {
@@ -277,7 +278,7 @@ impl StatementRecord {
         }
     }
 
-    /// Completes when somebody ends it from outside; never otherwise.
+    /// Completes when the statement is ended from outside; never otherwise.
     pub async fn killed(&self) {
         match &self.place {
             Some(place) => place.killed().await,
@@ -285,7 +286,7 @@ impl StatementRecord {
         }
     }
 
-    /// What work comes to, unless somebody ends it from outside first.
+    /// Runs work until it is done or the statement is ended from outside.
     ///
     /// # Errors
     /// Those of the work, and [`ServiceError::Killed`].
@@ -314,7 +315,8 @@ impl Drop for StatementRecord {
         let took = Duration::from_micros(self.took_us());
         let first_byte_us = *self.first_byte_us.get_mut();
         let ended = self.kind.get().map(|kind| {
-            // One that nobody has ended was left by its client, or ends by a panic, which nobody else counts.
+            // A statement without an outcome was left by its client, or ends by a panic, which is
+            // counted here.
             let outcome = self.outcome.get().copied();
             let outcome = outcome.unwrap_or_else(|| match std::thread::panicking() {
                 true => {
@@ -352,7 +354,7 @@ impl Drop for StatementRecord {
     }
 }
 
-/// What the query log calls it.
+/// The outcome in the query log.
 fn outcome_of(ending: Ending<'_>) -> Outcome {
     match ending {
         Ending::Done => Outcome::Ok,
@@ -361,7 +363,7 @@ fn outcome_of(ending: Ending<'_>) -> Outcome {
     }
 }
 
-/// What the query log calls a failure with a code of PostgreSQL's.
+/// The outcome of an SQLSTATE in the query log.
 fn outcome_of_code(code: &str) -> Outcome {
     match code {
         "53200" => Outcome::Memory,
@@ -369,7 +371,7 @@ fn outcome_of_code(code: &str) -> Outcome {
         "42501" | "25006" | "53000" => Outcome::Refused,
         "57014" | "57P01" => Outcome::Cancelled,
         code if code.starts_with("0A") || code.starts_with("28") => Outcome::Refused,
-        // Syntax, and names that are not there.
+        // Syntax errors, and unknown names.
         code if code.starts_with("42") => Outcome::Syntax,
         _ => Outcome::Error,
     }
@@ -413,7 +415,7 @@ mod tests {
         };
         assert!(panicking(None).is_err());
         assert_eq!((outcomes(), metrics.panics()), ([1, 1, 0], 1));
-        // What comes behind the end of a statement is none of it.
+        // A panic after the end of a statement does not change its outcome.
         assert!(panicking(Some(Ending::Done)).is_err());
         assert_eq!((outcomes(), metrics.panics()), ([1, 1, 1], 1));
     }

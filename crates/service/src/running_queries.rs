@@ -1,11 +1,13 @@
-//! The queries, updates and statements of SQL that run now, for `/queries` of the admin socket: listed, and ended from outside.
+//! The list of running queries, updates and SQL statements, for `/queries` of the admin socket,
+//! which lists and ends them.
 //!
 //! ```text
-//! access log: request --set_asked--> in the list --record dropped--> gone
-//!                                        ^ kill: a flag, which whoever runs it waits for beside its work
+//! request --set_asked--> in the list --record dropped--> gone
+//!                            ^ kill: a flag, which the running statement waits for beside its work
 //! ```
 //!
-//! There is no list where there is no admin socket. A query that is ended fails where it next gives way, as at the end of its time; a change that is ended is not made.
+//! Without an admin socket there is no list. A query that is ended fails at its next yield, as at
+//! the end of its time; a change that is ended is not made.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,14 +19,14 @@ use orrery_query_log::{Kind, TEXT_BYTES_MAX, Time, cut};
 use serde::Serialize;
 use tokio::sync::watch;
 
-/// What runs now, by numbers that none had before since the server started.
+/// The running statements, by numbers that are unique since the server's start.
 #[derive(Debug, Default)]
 pub struct RunningQueries {
     last: AtomicU64,
     running: Mutex<BTreeMap<u64, Arc<RunningQuery>>>,
 }
 
-/// One of them.
+/// A running statement.
 #[derive(Debug)]
 struct RunningQuery {
     kind: Kind,
@@ -37,7 +39,7 @@ struct RunningQuery {
     is_killed: watch::Sender<bool>,
 }
 
-/// The place of a request in the list, which it takes when it is known what it asks, and leaves when this is dropped.
+/// The entry of a request in the list: made when its text is known, removed when this is dropped.
 #[derive(Debug)]
 pub struct Place {
     queries: Arc<RunningQueries>,
@@ -46,7 +48,7 @@ pub struct Place {
     taken: OnceLock<(u64, Arc<RunningQuery>)>,
 }
 
-/// One of them as it is told.
+/// A running statement, as it is listed.
 #[derive(Debug, Serialize)]
 pub struct ListedQuery {
     id: u64,
@@ -56,16 +58,16 @@ pub struct ListedQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<IpAddr>,
     since: Time,
-    /// Since it was read, waiting included.
+    /// Since the statement was read, including waiting times.
     ms: u64,
-    /// What it has cost until now, where that is counted.
+    /// The cost so far; 0 where touches are not counted.
     touches: u64,
-    /// Cut where it is long.
+    /// Cut if the text is long.
     text: String,
 }
 
 impl RunningQueries {
-    /// All that run now, the oldest first.
+    /// All running statements, the oldest first.
     pub fn list(&self) -> Vec<ListedQuery> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let listed = running.iter().map(|(id, query)| ListedQuery {
@@ -81,7 +83,7 @@ impl RunningQueries {
         listed.collect()
     }
 
-    /// Ends one; false if there is none of the number.
+    /// Ends a statement; false if the number is unknown.
     pub fn kill(&self, id: u64) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let query = running.get(&id);
@@ -91,7 +93,7 @@ impl RunningQueries {
         })
     }
 
-    /// The place of a request from a client.
+    /// Creates the entry of a request from a client.
     pub fn place(self: &Arc<Self>, client: Option<IpAddr>) -> Place {
         Place {
             queries: Arc::clone(self),
@@ -103,12 +105,12 @@ impl RunningQueries {
 }
 
 impl Place {
-    /// Who asks; before it is known what.
+    /// Sets the user, before the text is known.
     pub fn set_user(&self, user: String) {
         let _ = self.user.set(user);
     }
 
-    /// Takes the place; what a request asks first counts.
+    /// Enters the statement into the list; the first call counts.
     pub fn take(&self, kind: Kind, text: &str) {
         self.taken.get_or_init(|| {
             let id = self.queries.last.fetch_add(1, Ordering::Relaxed) + 1;
@@ -128,14 +130,14 @@ impl Place {
         });
     }
 
-    /// Touches more that it has cost.
+    /// Adds to the cost in touches.
     pub fn add_touches(&self, touches: u64) {
         if let Some((_, query)) = self.taken.get() {
             query.touches.fetch_add(touches, Ordering::Relaxed);
         }
     }
 
-    /// Returns when it was ended; never where nothing runs in this place.
+    /// Returns when the statement was ended from outside; never without a statement.
     pub async fn killed(&self) {
         if let Some((_, query)) = self.taken.get() {
             let mut is_killed = query.is_killed.subscribe();

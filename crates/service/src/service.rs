@@ -1,13 +1,15 @@
-//! The service: what every protocol works with, and what each does with a statement the same way.
+//! The service: the state that all protocols share, and their common steps of a statement.
 //!
 //! ```text
-//! who asks (users) -> enter: accounts, time limit -> admission: a turn -> payment: memory, cost -> the engine, or the writer (writes)
-//!                                                       StatementRecord: counted, listed, logged, traced at its end
+//! sender (users) -> enter: accounts, time limit -> admission: a turn -> payment: memory, cost
+//!                -> the engine, or the writer (writes)
+//! StatementRecord: counted, listed, logged, traced at its end
 //! ```
 //!
-//! HTTP (`orrery_server`), PostgreSQL's port and Flight SQL stand above it, and know nothing of each other. At most as many request
-//! bodies and update texts are parsed at a time as there are cores. An old state (`?at=`) is put together after its query was
-//! admitted, as part of it.
+//! HTTP (`orrery_server`), PostgreSQL's port and Flight SQL stand above it, and know nothing of
+//! each other. At most as many request bodies and update texts are parsed at a time as there are
+//! cores. A past state (`?at=`) is reconstructed after its query was admitted, as part of the
+//! query.
 
 use std::fmt;
 use std::io;
@@ -49,55 +51,55 @@ use crate::writes::Writes;
 use crate::writes::feeds::Feeds;
 use crate::writes::seat::{Elsewhere, Here, Seat};
 
-/// Bodies of requests that change something may together take one part of so many of the memory.
+/// Memory of the bodies of all changes: this fraction of the whole.
 const BODIES_MEMORY_PART: u64 = 4;
 
 /// Updates whose documents are fetched at the same time.
 const FETCHES_MAX: usize = 8;
 
-/// What every protocol works with.
+/// The state that all protocols share.
 pub struct Service {
-    /// True when the server stops and waits for nobody any more.
+    /// True once the server stops without waiting any longer.
     pub is_over: watch::Receiver<bool>,
     /// The engine of queries.
     pub engine: Arc<Engine>,
-    /// None where the database has no users.
+    /// None if the database has no users.
     pub authentication: Option<Arc<Authentication>>,
-    /// What is counted for who watches the server.
+    /// The server's counters.
     pub metrics: Arc<Metrics>,
-    /// What those who ask have used of what they may.
+    /// The accounts of senders with limits.
     pub accounts: Accounts,
-    /// The door before the query threads.
+    /// Admission to the query threads.
     pub admission: Admission,
     /// Limits and behaviour.
     pub options: ServiceOptions,
-    /// Where documents of `LOAD` come from; none where there are no such.
+    /// The source of documents for `LOAD`; none if `LOAD` is not allowed.
     pub documents: Option<Arc<dyn DocumentSource>>,
-    /// Clients that follow the changes.
+    /// Clients that follow the change feed.
     pub feeds: Feeds,
-    /// What each request of SQL over HTTP has another of.
+    /// The session that SQL requests over HTTP are made from.
     pub sql: Session,
     /// Bodies and updates that are parsed at the same time.
     parsing: Arc<Semaphore>,
     /// Updates whose documents (`LOAD`) are fetched at the same time.
     fetching: Arc<Semaphore>,
-    /// Who writes: this server, or another.
+    /// The writer role: held by this server, or another.
     pub seat: Arc<Seat>,
-    /// None where nobody keeps one.
+    /// None if there is no audit log.
     pub audit: Option<Arc<AuditLog>>,
-    /// None where nothing is logged.
+    /// None if there is no query log.
     pub query_log: Option<Arc<QueryLog>>,
-    /// None where nobody lists what runs.
+    /// None if running queries are not listed.
     pub running: Option<Arc<RunningQueries>>,
-    /// None where no traces are sent.
+    /// None if no traces are sent.
     pub tracer: Option<Arc<Tracer>>,
-    /// Where queries and changes compute.
+    /// The threads for queries and changes.
     pub query_threads: QueryThreads,
-    /// What nodes of a cluster do of each other's loads.
+    /// Help for loads of other cluster nodes.
     pub load_help: Arc<LoadHelp>,
-    /// Whether the server is to be asked.
+    /// Readiness of the server, cached.
     pub readiness: Readiness,
-    /// At the state that a node of a cluster shows.
+    /// The check of a cluster node's state.
     pub state_look: OneLook,
 }
 
@@ -107,21 +109,21 @@ impl fmt::Debug for Service {
     }
 }
 
-/// What a service is made of.
+/// The parts that a service is made from.
 pub struct ServiceParts {
     /// The engine of queries.
     pub engine: Arc<Engine>,
     /// Limits and behaviour.
     pub options: ServiceOptions,
-    /// None where the database has no users.
+    /// None if the database has no users.
     pub authentication: Option<Authentication>,
-    /// Where documents of `LOAD` come from; none where there are no such.
+    /// The source of documents for `LOAD`; none if `LOAD` is not allowed.
     pub documents: Option<Arc<dyn DocumentSource>>,
-    /// The writer; or why there is none.
+    /// The writer, or the reason why there is none.
     pub writer: Result<Writer, String>,
-    /// What compacts in the background while this server writes.
+    /// The background compaction of the writer.
     pub compaction: Option<BackgroundCompaction>,
-    /// Becomes true when the server stops and waits for nobody any more.
+    /// Becomes true when the server stops without waiting any longer.
     pub is_over: watch::Receiver<bool>,
 }
 
@@ -132,7 +134,7 @@ impl fmt::Debug for ServiceParts {
 }
 
 impl Service {
-    /// Starts the query threads, the logs and what else runs beside statements.
+    /// Starts the query threads, the logs and other background work.
     ///
     /// # Errors
     /// When a log cannot be opened, or a thread cannot be started.
@@ -188,7 +190,7 @@ impl Service {
                 .map_err(io::Error::other)?;
         }
         let seat = Arc::new(Seat::empty(String::new()));
-        // Its changes come with the transaction of `writes`.
+        // The session's changes are made within the transactions of `writes`.
         let sql_session = Session::new(
             engine.runtime(),
             Arc::clone(engine.database()),
@@ -239,12 +241,12 @@ impl Service {
         Ok(Arc::new(service))
     }
 
-    /// What SQL reads of graphs, in texts that mean what they mean in SPARQL over HTTP.
+    /// The graphs for SQL, whose SPARQL texts mean the same as over HTTP.
     pub fn graphs(&self) -> EngineGraphs {
         graphs_of(&self.engine, &self.options)
     }
 
-    /// Who is told of the statements of a listener.
+    /// The observers of a listener's statements.
     pub fn observers(&self, listens: Listens) -> Observers {
         Observers {
             listens,
@@ -255,10 +257,11 @@ impl Service {
         }
     }
 
-    /// Waits for the turn of a statement of a session: that of who has the writers' turn comes first.
+    /// Waits for a turn for a statement of a session; the transaction with the writers' turn comes
+    /// first.
     ///
     /// # Errors
-    /// When there is none to be had.
+    /// When no turn is free within the waiting time, or the server stops.
     pub async fn turn_of(&self, session: &Session) -> Result<Turn, ServiceError> {
         let turn = match session.is_waited_for() {
             true => self.admission.turn_of_writer().await,
@@ -267,7 +270,7 @@ impl Service {
         Ok(session.hold(Box::new(turn?)))
     }
 
-    /// The queue of changes of a writer.
+    /// Starts the queue of changes of a writer.
     pub fn queue(&self, writer: Writer) -> io::Result<Writes> {
         let bodies_bytes_max = self.engine.options().memory_bytes / BODIES_MEMORY_PART;
         Writes::start(
@@ -283,7 +286,7 @@ impl Service {
         )
     }
 
-    /// What looks at a change that was more than memory holds, and could not be looked at before it became a base.
+    /// The check of a change that exceeded memory, made after it became a base.
     fn check_of_bulk(&self) -> LoadCheck {
         let engine = Arc::clone(&self.engine);
         LoadCheck::new(move |before, after| {
@@ -311,8 +314,9 @@ impl Service {
         }
     }
 
-    /// Work that reads a body or the text of an update, on a thread that may compute for long; as many at a time as there are cores.
-    /// What it is given is not held any more when its client has gone, and then it is to end.
+    /// Runs work that parses a body or an update, on a thread that may compute for long; as many at
+    /// a time as there are cores. The work's weak reference is dead once its client has gone; the
+    /// work then ends.
     pub async fn while_parsing<T: Send + 'static>(
         &self,
         work: impl FnOnce(Weak<()>) -> Result<T, ServiceError> + Send + 'static,
@@ -322,7 +326,7 @@ impl Service {
         let waiting = Arc::new(());
         let waited_for = Arc::downgrade(&waiting);
         let parsed = self.on_blocking_thread(move || {
-            // Also if nobody waits for it any more.
+            // Held even if the client has gone.
             let _turn = turn;
             work(waited_for)
         });
@@ -332,7 +336,8 @@ impl Service {
         parsed
     }
 
-    /// The update with the documents that it loads. These may take a minute each, so nobody who only computes waits for them.
+    /// Fetches the documents that an update loads. That may take a minute each, so it has a
+    /// semaphore of its own.
     pub async fn fetch_documents(
         &self,
         mut update: ParsedUpdate,
@@ -347,7 +352,7 @@ impl Service {
         let mut options = options.clone();
         options.query.waiting = Some(Arc::downgrade(&waiting));
         let fetched = self.on_blocking_thread(move || {
-            // Also if nobody waits for it any more.
+            // Held even if the client has gone.
             let _turn = turn;
             update.fetch_documents(&options)?;
             Ok(update)
@@ -358,14 +363,14 @@ impl Service {
         fetched
     }
 
-    /// Work on a thread of its own, away from those that speak HTTP, and those that watch the clock for queries.
+    /// Runs work on a blocking thread, away from the HTTP threads and those that watch timeouts.
     pub async fn on_blocking_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         let metrics = Arc::clone(&self.metrics);
         let work = move || {
-            // Also if nobody waits for it any more.
+            // Also if the client has gone.
             let _panics = metrics.watch_panics();
             work()
         };
@@ -377,8 +382,9 @@ impl Service {
         })
     }
 
-    /// The state that a query asks for, if it is not the newest. An older one may have to be put together from the log, which takes its time
-    /// and counts as part of the query: it has its turn, and keeps it until this is done, whoever waits for it.
+    /// The past state that a query asks for. It may have to be reconstructed from the log, which
+    /// counts as part of the query: the query's turn is held until this is done, even if the client
+    /// has gone.
     pub async fn old_snapshot(
         &self,
         at: At,
@@ -393,11 +399,11 @@ impl Service {
         replayed.unwrap_or_else(|_elapsed| Err(time.exceeded()))
     }
 
-    /// The time limit of a request that asks for this much, and what counts it in the accounts of who sends it from an address; nothing
-    /// where nothing is limited.
+    /// The time limit of a request that asks for this much, and its meter; no meter if the sender
+    /// has no limits.
     ///
     /// # Errors
-    /// When it asks for more than the server allows, or they may not send it now.
+    /// When the request asks for more than the server allows, or a limit refuses it now.
     pub fn enter(
         &self,
         rights: Option<&Rights>,
@@ -413,7 +419,7 @@ impl Service {
         Ok((maximum.map_or(time, |maximum| time.within(maximum)), meter))
     }
 
-    /// What counts a request's work, and where its memory comes from; none where nobody wants to know and nothing is bounded.
+    /// The payment of a request; none if its cost is neither requested nor bounded.
     pub fn payment(
         &self,
         wants_cost: bool,
@@ -433,7 +439,7 @@ impl Service {
         })
     }
 
-    /// The memory of a request that is held to what its accounts may have.
+    /// The memory pool of a request whose accounts limit its memory.
     pub fn memory_of(&self, meter: Option<&Arc<Meter>>) -> Option<Arc<dyn MemoryPool>> {
         let of_all = self.engine.runtime().memory().operators();
         WithinShares::pool(meter?.shares(), of_all)

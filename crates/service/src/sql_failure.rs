@@ -1,43 +1,44 @@
-//! A statement of SQL that failed, as clients of HTTP are told: a line with the code, and the place for programs.
+//! The failure of an SQL statement, as HTTP reports it: one line with the SQLSTATE, and the
+//! position for programs.
 
 use orrery_query_log::Outcome;
 use orrery_sql::{Error, SqlState};
 use std::fmt;
 
-/// What failed, and where in the text of the request.
+/// An SQL error, and its position in the text of the request.
 #[derive(Debug)]
 pub struct SqlFailure {
     error: Error,
-    /// Line and column, from one, and the bytes before.
+    /// Line and column, from one, and the byte offset.
     place: Option<(usize, usize, usize)>,
 }
 
 impl SqlFailure {
-    /// Of a statement in a text.
+    /// Locates the error of a statement in a text.
     pub fn new(error: Error, text: &str) -> Self {
         let place = error.place(text);
         Self { error, place }
     }
 
-    /// PostgreSQL's code for it.
+    /// The SQLSTATE code.
     pub fn state(&self) -> SqlState {
         self.error.state
     }
 
-    /// How a request that fails so has ended.
+    /// The outcome of a request that fails with this error.
     pub fn outcome(&self) -> Outcome {
         match self.error.state {
             SqlState::QueryCanceled => Outcome::Timeout,
             SqlState::FeatureNotSupported
             | SqlState::ReadOnlySqlTransaction
             | SqlState::InsufficientPrivilege => Outcome::Refused,
-            // Syntax, and names that are not there.
+            // Syntax errors, and unknown names.
             state if &state.code()[..2] == "42" => Outcome::Syntax,
             _ => Outcome::Error,
         }
     }
 
-    /// Adds what programs want to know to problem details.
+    /// Adds the fields for programs to problem details.
     pub fn add_to(&self, problem: &mut serde_json::Value) {
         let error = &self.error;
         problem["sqlstate"] = error.state.code().into();
@@ -50,7 +51,7 @@ impl SqlFailure {
             problem["line"] = line.into();
             problem["column"] = column.into();
         }
-        // `detail` is the line for people.
+        // The field `detail` already is the line for people.
         if let Some(detail) = &error.detail {
             problem["more"] = detail.as_str().into();
         }

@@ -1,14 +1,16 @@
-//! What the time of a request was spent on: measured as it happens, told to metrics and traces afterwards.
+//! The time of a request, by stage: measured while it runs, reported to metrics and traces
+//! afterwards.
 
 use std::time::{Duration, Instant};
 
-/// The stages, in their order. `write` is that of the answer of a query, and the change of an update with its turn and its way to the disk.
+/// The stages, in order. `write` is that of a query's answer, or an update's change with its turn
+/// and its sync to the disk.
 pub const STAGES: [&str; 5] = ["wait", "parse", "plan", "run", "write"];
 
-/// See the module. Parts of a stage that take turns with others are added up.
+/// The time spent per stage. Parts of a stage that alternate with others are added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stages {
-    /// When the first one began.
+    /// Start of the first stage.
     pub begun: Instant,
     spent: [Duration; STAGES.len()],
 }
@@ -19,7 +21,7 @@ impl Stages {
         Self { begun, spent }
     }
 
-    /// What each has taken, in their order.
+    /// The time spent in each stage, in order.
     pub fn spent(&self) -> impl Iterator<Item = Duration> + use<> {
         self.spent.into_iter()
     }

@@ -1,27 +1,27 @@
-//! How long a statement may work.
+//! The time limit of a statement.
 
 use std::time::Duration;
 
 use crate::errors::ServiceError;
 
-/// See the module.
+/// A time limit, and the part of it that is spent.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeLimit {
-    /// The whole of it.
+    /// The whole limit.
     pub limit: Duration,
-    /// What the client could ask for at most.
+    /// The largest limit that the client could ask for.
     pub maximum: Duration,
-    /// What was needed of it before the query itself began.
+    /// Time spent before the query itself began.
     pub spent: Duration,
 }
 
 impl TimeLimit {
-    /// What is left of it.
+    /// The time that is left.
     pub fn left(self) -> Duration {
         self.limit.saturating_sub(self.spent)
     }
 
-    /// The same, and no more than this.
+    /// The same limit, capped at `maximum`.
     #[must_use]
     pub fn within(self, maximum: Duration) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl TimeLimit {
         }
     }
 
-    /// What the client is told when it is over.
+    /// The client's error once the limit is reached.
     pub fn exceeded(self) -> ServiceError {
         ServiceError::Timeout {
             limit: self.limit,

@@ -1,4 +1,4 @@
-//! Who makes a call, as the guard has found, and what that means for what outlives it.
+//! The caller of a call, as authenticated by the guard, and the owner of what outlives the call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tonic::{Code, Status};
 use crate::handles::Owner;
 use crate::refusal::refusal;
 
-/// Who makes a call; in its extensions.
+/// The caller of a call; stored in its extensions.
 #[derive(Clone)]
 pub(crate) enum By {
-    /// The database has no users: whoever was let in may do everything.
+    /// The database has no users: every accepted client may do everything.
     Anybody,
-    /// Somebody who has said who they are, and what they may do now.
+    /// An authenticated user, and their rights now.
     Caller(Box<Caller>, Box<Admitted>),
 }
 
@@ -30,7 +30,7 @@ impl fmt::Debug for By {
 }
 
 impl By {
-    /// Whose what outlives the call is: others do not find it.
+    /// The owner of what outlives the call: other users do not find it.
     pub(crate) fn owner(&self) -> Owner {
         match self {
             Self::Anybody => None,
@@ -46,7 +46,7 @@ impl By {
         }
     }
 
-    /// What is read and changed, where that is not everything.
+    /// The caller's scope, where that is not everything.
     pub(crate) fn scope(&self) -> Option<&Arc<SqlScope>> {
         match self {
             Self::Anybody => None,
@@ -54,7 +54,7 @@ impl By {
         }
     }
 
-    /// What may be done, where statements are counted.
+    /// The caller's limits, where statements are counted.
     pub(crate) fn limited(&self) -> Option<&Admitted> {
         match self {
             Self::Anybody => None,
@@ -62,7 +62,7 @@ impl By {
         }
     }
 
-    /// Fails when who makes the call is not let in any more.
+    /// Fails when the caller is not allowed in any more.
     pub(crate) fn require(&self) -> Result<(), Status> {
         match self {
             Self::Anybody => Ok(()),
@@ -70,7 +70,7 @@ impl By {
         }
     }
 
-    /// By what they are known from now on, if not by what they have sent.
+    /// The token by which the caller is known from now on, if not by their own credentials.
     pub(crate) fn token(&self) -> Option<String> {
         match self {
             Self::Anybody => None,
@@ -79,7 +79,7 @@ impl By {
     }
 }
 
-/// What is told to who is not let in, or may not do more now.
+/// The status for a caller who is refused, or has used up their budget.
 pub(crate) fn denied(denied: &Denied) -> Status {
     let code = match denied {
         Denied::Unknown(_) | Denied::Wait(_) | Denied::Gone => Code::Unauthenticated,

@@ -1,5 +1,8 @@
-//! Who comes in: each call has to bring a password (`authorization: Basic`), or the token that it got for it (`Bearer`). Where the database has users, they are asked who it is, which
-//! goes with the call.
+//! The guard of the port: authenticates each call by password (`authorization: Basic`) or token
+//! (`Bearer`).
+//!
+//! A client gets the token for its password. Where the database has users, they are authenticated
+//! instead, and the user goes with the call.
 
 use std::convert::Infallible;
 
@@ -23,16 +26,16 @@ use crate::refusal::refusal;
 
 const BEARER: &str = "Bearer ";
 
-/// Answers of a handshake.
+/// The answers of a handshake.
 pub(crate) type Handshakes = BoxStream<'static, Result<HandshakeResponse, Status>>;
 
-/// The guard of a server.
+/// Authenticates the calls of a server.
 #[derive(Clone)]
 pub(crate) struct Guard {
-    /// None where the database has none.
+    /// None where the database has no users.
     users: Option<PortUsers>,
     password: Option<Password>,
-    /// Of this run of the server: who has it has shown the password.
+    /// The token of this run of the server, for clients that have sent the password.
     token: String,
 }
 
@@ -46,7 +49,7 @@ impl Guard {
         }
     }
 
-    /// Who makes a call; fails where it is not let in.
+    /// Authenticates the caller of a call; fails where it is refused.
     async fn admit(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<By, Status> {
         match (&self.users, peer) {
             (None, _) => self.require_password(headers).map(|()| By::Anybody),
@@ -59,7 +62,7 @@ impl Guard {
         }
     }
 
-    /// Lets a call in by the one password, or not.
+    /// Checks a call against the server's one password.
     pub(crate) fn require_password(&self, headers: &HeaderMap) -> Result<(), Status> {
         let Some(password) = &self.password else {
             return Ok(());
@@ -85,7 +88,9 @@ impl Guard {
         }
     }
 
-    /// The token for who has shown the password, in the header and as the answer. Who came in by something else goes on with that.
+    /// Answers a handshake with a token, in the header and as the body.
+    ///
+    /// Callers with other credentials than the password go on with those.
     pub(crate) fn shake_hands(&self, by: &By) -> Result<Response<Handshakes>, Status> {
         let token = match by {
             By::Anybody => Some(format!("{BEARER}{}", self.token)),
@@ -109,10 +114,10 @@ impl Guard {
     }
 }
 
-/// Who makes a call, as the database's users know it.
+/// Authenticates the caller of a call against the database's users.
 async fn of_users(users: &PortUsers, headers: &HeaderMap, peer: &Peer) -> Result<By, Status> {
     let values = headers.get_all(AUTHORIZATION).iter();
-    // What is no text is nobody's.
+    // A header that is no text matches nobody.
     let values: Vec<String> = values
         .map(|value| value.to_str().unwrap_or_default().to_owned())
         .collect();
@@ -149,7 +154,7 @@ where
     }
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
-        // The one that was found ready; the other takes its place.
+        // Takes the instance that is ready, and leaves the clone in its place.
         let other = self.service.clone();
         let mut service = std::mem::replace(&mut self.service, other);
         let guard = self.guard.clone();
@@ -166,14 +171,14 @@ where
     }
 }
 
-/// The password of `user:password` in base64. Any user may come in.
+/// The password of `user:password` in base64; any user name is accepted.
 fn password_of(basic: &str) -> Option<String> {
     let text = String::from_utf8(bytes_of(basic)?).ok()?;
     text.split_once(':')
         .map(|(_, password)| password.to_owned())
 }
 
-/// RFC 4648, section 4, with or without the signs at the end that fill it up.
+/// Decodes base64 (RFC 4648, section 4), with or without padding.
 fn bytes_of(base64: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(base64.len() / 4 * 3);
     let (mut bits, mut count) = (0_u32, 0);

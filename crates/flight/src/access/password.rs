@@ -1,10 +1,11 @@
-//! The one password of a server. Clients send it as it is (HTTP's Basic), and get a token instead for their further calls.
+//! The server's one password. Clients send it in clear (HTTP's Basic), and get a token for further
+//! calls.
 
 use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-/// A password, as a salted digest: it cannot be told from that.
+/// A password, as a salted digest, from which it cannot be derived.
 #[derive(Clone)]
 pub struct Password {
     salt: [u8; 32],
@@ -12,7 +13,7 @@ pub struct Password {
 }
 
 impl Password {
-    /// What is kept of a text; none of an empty one.
+    /// Hashes a password; none for an empty text.
     pub fn new(text: &str) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -24,7 +25,7 @@ impl Password {
         })
     }
 
-    /// Whether a text is it. How long that takes does not tell how much of it is right.
+    /// Whether a text is the password, in constant time.
     pub(crate) fn is(&self, text: &str) -> bool {
         same(&self.digest, &digest(&self.salt, text))
     }
@@ -35,7 +36,7 @@ fn digest(salt: &[u8; 32], text: &str) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// Whether two texts of the same length are the same, in a time that does not depend on what is in them.
+/// Whether two texts of the same length are equal, in constant time.
 pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
     let differing = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
     one.len() == other.len() && std::hint::black_box(differing) == 0

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection.
+//! The client end of a connection: its number and its certificate.
 
 use std::net::IpAddr;
 
@@ -6,11 +6,11 @@ use orrery_tls::PeerNames;
 
 use crate::handles::ConnectionId;
 
-/// See the module; in the extensions of its calls.
+/// The client end of a connection; stored in the extensions of its calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     pub(crate) id: ConnectionId,
     pub(crate) address: IpAddr,
-    /// What the client's certificate says, if it has one.
+    /// The names in the client's certificate, if it has one.
     pub(crate) certificate: Option<PeerNames>,
 }

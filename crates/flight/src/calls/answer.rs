@@ -1,13 +1,15 @@
-//! An answer between the statement and its client: a task computes, a few batches wait.
+//! A streamed answer between its statement and its client: a task computes, and a few batches wait.
 //!
 //! ```text
 //!   rows of a session -> task: turn, time, cancel -> at most two batches -> DoGet
 //! ```
 //!
-//! It computes from when somebody fetches, and has no place among those who compute before: who asks for answers and fetches none keeps nobody out. It is counted all the time, and its time runs.
+//! A statement needs a place among those who compute only while a client fetches: answers that
+//! nobody fetches keep no one out. It is counted all the time, and its time runs.
 //!
-//! The task ends when all rows were taken, when time is up, when it costs more than there is, when it is canceled, and when nobody is left who could take them; the statement goes with it.
-//! The last thing it says is that all rows were there: where that is missing, the answer is not whole.
+//! The task ends when all rows were taken, when time is up, when the budget is used up, when it is
+//! canceled, and when no client is left to take the rows; the statement ends with it. Its last
+//! message says that all rows were there: without it, the answer is incomplete.
 
 use std::sync::Arc;
 
@@ -26,45 +28,45 @@ use tonic::{Code, Status};
 use crate::life::{Stage, reached};
 use crate::refusal::{ending_of, killed, out_of_time, refusal, shutting_down, used_up};
 
-/// Batches that wait for the client.
+/// Most batches that wait for the client.
 const BATCHES_WAITING: usize = 2;
 
 /// Rows on their way to a client.
 pub(crate) type Batches = BoxStream<'static, Result<RecordBatch, Status>>;
 
-/// The right to compute, for so long, and as long as it can be paid for.
+/// The permit to compute, with its time limit and its budget.
 pub(crate) struct Time {
     pub(crate) turn: Turn,
-    /// That the statement is counted, until this is dropped.
+    /// Counts the statement until it is dropped.
     pub(crate) counted: Turn,
     pub(crate) bounds: Bounds,
 }
 
-/// Waits for a place among those who compute, when somebody fetches.
+/// Waits for a place among those who compute, once a client fetches.
 pub(crate) type Again = BoxFuture<'static, Result<Turn, Status>>;
 
-/// What ends a statement.
+/// The limits that end a statement.
 pub(crate) struct Bounds {
     pub(crate) until: Instant,
-    /// Where is said that it costs more than there is; none where nothing is limited.
+    /// Completes when the budget is used up; none where nothing is limited.
     pub(crate) spent: Option<Spent>,
 }
 
-/// What is kept of a statement until its rows are fetched.
+/// What a statement holds until its rows are fetched.
 pub(crate) struct Unfetched {
-    /// What could be read when it was asked for, where that was not everything.
+    /// The scope when it was asked, where that was not everything.
     pub(crate) scope: Option<Arc<SqlScope>>,
-    /// The memory of what has begun.
+    /// The memory of batches that are computed already.
     pub(crate) held: Option<HeldRows>,
 }
 
-/// See the module.
+/// A streamed answer that can be fetched once.
 pub(crate) struct Answer {
     schema: SchemaRef,
-    /// What could be read when it was asked for, where that was not everything.
+    /// The scope when it was asked, where that was not everything.
     scope: Option<Arc<SqlScope>>,
     receiver: Mutex<Option<mpsc::Receiver<Piece>>>,
-    /// The memory of what has begun, until it is fetched: from then on it is a query like others.
+    /// The memory of batches computed before the fetch; from then on the query is like any other.
     held: Mutex<Option<HeldRows>>,
     cancel: Arc<Notify>,
     fetched: Arc<Notify>,
@@ -73,12 +75,12 @@ pub(crate) struct Answer {
 enum Piece {
     Rows(RecordBatch),
     Failure(Status),
-    /// All rows were there.
+    /// All rows were sent.
     End,
 }
 
 impl Answer {
-    /// Computes it when it is fetched.
+    /// Starts the task, which computes the rows when they are fetched.
     pub(crate) fn start(
         schema: SchemaRef,
         rows: Batches,
@@ -123,12 +125,12 @@ impl Answer {
         &self.schema
     }
 
-    /// Ends the statement; whoever takes its rows is told so.
+    /// Ends the statement, with an error for whoever takes its rows.
     pub(crate) fn cancel(&self) {
         self.cancel.notify_one();
     }
 
-    /// The rows, once.
+    /// Takes the rows; possible once.
     pub(crate) fn take(&self) -> Option<Batches> {
         let receiver = self.receiver.lock().take()?;
         drop(self.held.lock().take());
@@ -162,7 +164,7 @@ async fn compute(
         counted,
         bounds,
     } = time;
-    // The statement has begun; nothing more is computed until somebody fetches.
+    // The statement has begun; the rest is computed once a client fetches.
     drop(turn);
     let failure = tokio::select! {
         failure = work => failure,
@@ -177,17 +179,17 @@ async fn compute(
         )),
         () = reached(&mut stage, Stage::Over) => Some(shutting_down()),
     };
-    // Others may compute while the client takes the last words.
+    // Others may compute while the client takes the last message.
     drop(counted);
     if let Some(watched) = watched {
         watched.ended(failure.as_ref().map_or(Ending::Done, ending_of));
     }
     let last = failure.map_or(Piece::End, Piece::Failure);
-    // Whoever has gone does not need them.
+    // A client that has left does not need it.
     let _ = sender.send(last).await;
 }
 
-/// Completes when somebody ends the statement from outside.
+/// Completes when an administrator ends the statement.
 pub(crate) async fn is_killed(watched: Option<&Arc<StatementRecord>>) {
     match watched {
         Some(watched) => watched.killed().await,
@@ -195,7 +197,7 @@ pub(crate) async fn is_killed(watched: Option<&Arc<StatementRecord>>) {
     }
 }
 
-/// Waits until somebody fetches, and for a place; then sends all rows. What they have failed with.
+/// Waits for the fetch and for a place, then sends all rows; returns the error that ended them.
 async fn sent_when_fetched(
     rows: Batches,
     fetched: Arc<Notify>,
@@ -211,7 +213,7 @@ async fn sent_when_fetched(
     sent(rows, &sender, watched.as_ref()).await
 }
 
-/// Sends all rows; what they have failed with.
+/// Sends all rows; returns the error that ended them.
 async fn sent(
     mut rows: Batches,
     sender: &mpsc::Sender<Piece>,
@@ -223,7 +225,7 @@ async fn sent(
                 if let Some(watched) = watched {
                     watched.add(batch.num_rows() as u64, bytes_of_values(&batch));
                 }
-                // Who has gone is noticed elsewhere.
+                // A client that has left is noticed elsewhere.
                 sender.send(Piece::Rows(batch)).await.ok()?;
             }
             Err(status) => return Some(status),
@@ -248,7 +250,7 @@ mod tests {
         RecordBatch::try_from_iter([("a", column)]).unwrap()
     }
 
-    /// Counts what is dropped: a turn that was given up, rows that are no longer computed.
+    /// Counts drops: of a permit that was released, of rows that are no longer computed.
     struct Noted(Arc<AtomicUsize>);
 
     impl Drop for Noted {
@@ -320,7 +322,7 @@ mod tests {
         };
         let waited = tokio::time::timeout(Duration::from_secs(10), given_up).await;
         assert!(waited.is_ok(), "it holds the place");
-        // It is still there, and is computed now.
+        // Still there, and computed now.
         assert_eq!(rows.load(Ordering::SeqCst), 0);
         assert!(answer.take().unwrap().next().await.unwrap().is_ok());
     }

@@ -1,4 +1,4 @@
-//! One call: who makes it, and what they may do while it lasts.
+//! One call: its caller, and their rights while it lasts.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
@@ -13,13 +13,13 @@ use crate::access::peer::Peer;
 use crate::calls::shared::Shared;
 use crate::refusal::{ending_of, refusal, refused};
 
-/// See the module.
+/// A call of an authenticated caller, with the record of its statement.
 pub(crate) struct Call {
     shared: Arc<Shared>,
     by: By,
     client: IpAddr,
     agent: Option<String>,
-    /// The statement, where others are told of it.
+    /// The record of the statement, once it has begun.
     watched: OnceLock<Arc<StatementRecord>>,
 }
 
@@ -32,7 +32,7 @@ impl Deref for Call {
 }
 
 impl Call {
-    /// Of a call that the guard has let in.
+    /// Reads the caller of a request that the guard has authenticated.
     pub(crate) fn new<T>(shared: &Arc<Shared>, request: &Request<T>) -> Result<Self, Status> {
         let by = request.extensions().get::<By>().cloned();
         let peer = request.extensions().get::<Peer>();
@@ -51,7 +51,7 @@ impl Call {
         &self.by
     }
 
-    /// A statement begins, of which others are told.
+    /// Begins the record of a statement, for the log and the list of running statements.
     pub(crate) fn watch(&self, text: &str) {
         self.watched.get_or_init(|| {
             let agent = self.agent.as_deref();
@@ -59,7 +59,7 @@ impl Call {
         });
     }
 
-    /// The statement, where others are told of it.
+    /// The record of the statement, once it has begun.
     pub(crate) fn watched(&self) -> Option<&Arc<StatementRecord>> {
         self.watched.get()
     }
@@ -75,7 +75,7 @@ impl Call {
         done
     }
 
-    /// A session of its own, of who makes the call.
+    /// Makes a new session for the caller.
     pub(crate) fn session(&self) -> Session {
         let host = &self.shared.host;
         let By::Caller(caller, admitted) = &self.by else {
@@ -90,7 +90,8 @@ impl Call {
         session
     }
 
-    /// A transaction's session, held to what may be done now in the state that it reads; none where it may do everything anyway.
+    /// A transaction's session, limited to the caller's present rights in the snapshot that it
+    /// reads; none if they may do everything anyway.
     pub(crate) async fn held(&self, session: &Session) -> Option<Session> {
         let By::Caller(_, admitted) = &self.by else {
             return None;
@@ -104,7 +105,9 @@ impl Call {
         Some(session)
     }
 
-    /// Fails where who makes the call is not let in any more, or may not do what it might when the call began: asked before that is committed which a client took its time to send.
+    /// Fails where the caller is not allowed in any more, or has lost rights since the call began.
+    ///
+    /// Checked before the commit of data that a client took its time to send.
     pub(crate) async fn require_still(&self, session: &Session) -> Result<(), Status> {
         let By::Caller(caller, began) = &self.by else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A statement that outlives the call in which it was prepared.
+//! A prepared statement, which outlives the call that prepared it.
 
 use std::sync::{Arc, Weak};
 
@@ -11,7 +11,7 @@ use crate::calls::parameters::Bound;
 /// A statement that a client has prepared.
 pub(crate) struct KeptStatement {
     pub(crate) prepared: Arc<Prepared>,
-    /// The one that it was prepared in, with which it ends.
+    /// The transaction in which it was prepared, and with which it ends.
     pub(crate) transaction: Option<Weak<OpenTransaction>>,
     pub(crate) bound: Mutex<Arc<Bound>>,
 }

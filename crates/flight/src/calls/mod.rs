@@ -1,6 +1,6 @@
 //! Calls, and what outlives them: transactions, prepared statements, answers.
 //!
-//! A `call` holds who makes it while it lasts. `shared` holds by handle what later calls take up.
+//! A `call` holds its caller while it lasts. `shared` holds by handle what later calls use.
 
 pub(crate) mod answer;
 pub(crate) mod call;

@@ -1,4 +1,4 @@
-//! A transaction: a session whose statements come one after the other.
+//! An open transaction: a session whose statements run one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 
 use crate::refusal::refusal;
 
-/// A transaction that a client has begun. If it goes without an end, nothing of it was done.
+/// A transaction that a client has begun; dropping it without an end rolls it back.
 pub(crate) struct OpenTransaction {
     pub(crate) session: Session,
     at_work: Arc<Mutex<()>>,
@@ -17,7 +17,7 @@ pub(crate) struct OpenTransaction {
 }
 
 impl OpenTransaction {
-    /// Begins one in a session.
+    /// Begins a transaction in a session.
     pub(crate) fn begin(session: Session) -> Self {
         session.begin_block();
         Self {
@@ -27,12 +27,12 @@ impl OpenTransaction {
         }
     }
 
-    /// No more statements come.
+    /// Refuses further statements.
     pub(crate) fn note_end(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Waits for the statement before.
+    /// Waits for the previous statement to end.
     pub(crate) async fn enter(&self) -> Result<OwnedMutexGuard<()>, Status> {
         let guard = Arc::clone(&self.at_work).lock_owned().await;
         match self.is_over.load(Ordering::Acquire) {
@@ -42,7 +42,7 @@ impl OpenTransaction {
     }
 }
 
-/// What is told of one that is not there.
+/// The error for a transaction that does not exist.
 pub(crate) fn over() -> Status {
     refusal(
         Code::NotFound,

@@ -1,4 +1,4 @@
-//! Values of parameters: each row of the batches that a client has bound is a set of them, by place.
+//! Parameter values: each row of the batches that a client has bound is one set, by position.
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::cast;
@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 
 use crate::refusal::{malformed, refusal};
 
-/// Bytes of bound rows that a statement keeps.
+/// Most bytes of bound rows that a statement holds.
 const BOUND_BYTES_MAX: usize = 16 << 20;
 
 /// Rows that are bound to a prepared statement.
@@ -19,7 +19,7 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Adds rows, as far as they may be kept.
+    /// Adds rows, up to the limit.
     pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<(), Status> {
         self.bytes += batch.get_array_memory_size();
         if self.bytes > BOUND_BYTES_MAX {
@@ -38,12 +38,12 @@ impl Bound {
         Ok(())
     }
 
-    /// How many sets of values there are.
+    /// The number of sets of values.
     pub(crate) fn rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// One of them. Of none it is the one without values.
+    /// One set of values. Without bound rows it is the empty set.
     pub(crate) fn values(&self, mut row: usize) -> Result<Vec<ScalarValue>, Status> {
         for batch in &self.batches {
             if row < batch.num_rows() {

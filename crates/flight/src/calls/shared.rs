@@ -1,4 +1,5 @@
-//! What all calls share: the engine and the door before it, what outlives a call, the server's life.
+//! State that all calls share: options, host, what outlives a call by handle, and the server's
+//! stage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +18,10 @@ use crate::life::Stage;
 use crate::options::FlightOptions;
 use crate::refusal::shutting_down;
 
-/// How often what nobody uses is looked for.
+/// Period of the search for idle transactions, statements and answers.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// The options, the host and the handles of one server.
 pub(crate) struct Shared {
     pub(crate) options: FlightOptions,
     pub(crate) host: Host,
@@ -63,7 +64,7 @@ impl Shared {
         }
     }
 
-    /// Forgets what goes with a client: statements of a client that comes back are still there.
+    /// Forgets what ends with a connection; prepared statements stay for a client that comes back.
     pub(crate) fn end_connection(&self, connection: ConnectionId) {
         self.answers.end_connection(connection);
         self.transactions.end_connection(connection);
@@ -76,7 +77,7 @@ impl Shared {
         self.transactions.clear();
     }
 
-    /// Forgets what nobody uses, again and again.
+    /// Forgets idle entries, again and again.
     pub(crate) async fn expire(&self) {
         loop {
             tokio::time::sleep(EXPIRY_PERIOD).await;
@@ -86,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// Fails when nothing more is begun.
+    /// Fails when the server is stopping.
     pub(crate) fn require_serving(&self) -> Result<(), Status> {
         match *self.stage.borrow() {
             Stage::Serving => Ok(()),

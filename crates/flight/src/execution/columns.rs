@@ -1,5 +1,7 @@
-//! Columns as they travel: texts and bytes lie one behind the other. Arrays of views, in which the engine computes, would bring along
-//! all that their buffers hold, and older clients do not know them.
+//! Converts columns for transport: plain texts and bytes in place of view arrays.
+//!
+//! View arrays, in which the engine computes, would bring along all that their buffers hold, and
+//! older clients do not know them.
 
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-/// The columns of an answer as the client sees them.
+/// The schema of an answer as the client sees it.
 pub(crate) fn plain_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let plain = match field.data_type() {
@@ -21,7 +23,7 @@ pub(crate) fn plain_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A batch with these columns.
+/// Converts a batch to this schema.
 pub(crate) fn plain_batch(
     batch: &RecordBatch,
     schema: &SchemaRef,

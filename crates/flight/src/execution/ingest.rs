@@ -1,4 +1,5 @@
-//! Rows that a client sends for a table: into one that is there, or a new one with the columns of the batches.
+//! Bulk ingestion: rows that a client sends for a table, an existing one or a new one with their
+//! columns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +30,7 @@ const IF_EXISTS_FAIL: i32 = 1;
 const APPEND: i32 = 2;
 const REPLACE: i32 = 3;
 
-/// Batches of a client, who is given up when nothing comes for too long.
+/// Batches from a client, which is given up when nothing comes for too long.
 pub(crate) fn batches(data: PeekableFlightDataStream, time_max: Duration) -> FlightBatches {
     let data = futures::stream::unfold(Some(data), move |data| async move {
         let mut data = data?;
@@ -50,11 +51,11 @@ pub(crate) fn batches(data: PeekableFlightDataStream, time_max: Duration) -> Fli
     FlightBatches(FlightRecordBatchStream::new_from_flight_data(data.boxed()))
 }
 
-/// See [`batches`].
+/// A client's stream of batches, see [`batches`].
 pub(crate) struct FlightBatches(FlightRecordBatchStream);
 
 impl FlightBatches {
-    /// As a stream of batches.
+    /// Converts it into a stream of batches.
     pub(crate) fn stream(self) -> BoxStream<'static, Result<RecordBatch, Status>> {
         self.0.map_err(of_flight).boxed()
     }
@@ -88,7 +89,7 @@ fn of_flight(error: FlightError) -> Status {
 }
 
 impl Call {
-    /// Batches of a client, who sends no more of them when it is not let in any more.
+    /// Batches from a client, ended with an error when the caller is not allowed in any more.
     pub(crate) fn while_let_in(
         &self,
         batches: BoxStream<'static, Result<RecordBatch, Status>>,
@@ -102,13 +103,13 @@ impl Call {
             .boxed()
     }
 
-    /// Takes rows for a table, and counts them.
+    /// Ingests rows into a table, and counts them.
     pub(crate) async fn ingest(
         &self,
         command: CommandStatementIngest,
         data: FlightBatches,
     ) -> Result<i64, Status> {
-        // As what it amounts to is written in SQL.
+        // Recorded as the SQL that it amounts to.
         self.watch(&format!("COPY {} FROM STDIN", quoted(&command.table)?));
         let ingested = self.take_rows(command, data).await;
         self.ended(ingested)
@@ -140,7 +141,7 @@ impl Call {
         let (columns, batches) = data.with_schema().await?;
         let batches = self.while_let_in(batches);
         let (session, mut time) = self.begin(place.session()).await?;
-        // Definition and rows come together, or not at all: a session of its own goes with what fails.
+        // Definition and rows are one change: a failure drops the session of their own.
         if place.is_own() {
             session.begin_block();
         }
@@ -168,7 +169,7 @@ impl Call {
             .await?;
         if place.is_own() {
             self.require_still(&session).await?;
-            // However long the rows have taken to come.
+            // The commit has its own time, however long the rows took to come.
             time.bounds.until = tokio::time::Instant::now() + self.options.statement_time_default;
             self.within(&session, &time.bounds, session.end_block(true))
                 .await?;
@@ -176,7 +177,7 @@ impl Call {
         Ok(crate::execution::work::count(Tag::Insert(count)))
     }
 
-    /// The time of a statement does not hold for rows as long as they come.
+    /// Inserts rows; the time limit of a statement does not count while they come.
     async fn insert(
         &self,
         session: &Session,
@@ -189,7 +190,7 @@ impl Call {
         let noted = Arc::clone(&failure);
         let batches = batches.map_err(move |status| {
             let error = Error::new(SqlState::QueryCanceled, status.message());
-            // What the client has to be told is not what the engine makes of it.
+            // The client gets its own error, not the engine's version of it.
             noted.lock().get_or_insert(status);
             error
         });
@@ -219,7 +220,7 @@ impl Call {
     }
 }
 
-/// The table.
+/// The target table of an ingestion.
 #[derive(Clone, Copy)]
 struct Target<'a> {
     schema: &'a str,
@@ -231,7 +232,7 @@ impl Target<'_> {
         Ok(format!("{}.{}", quoted(self.schema)?, quoted(self.table)?))
     }
 
-    /// What has to be done before the rows come.
+    /// The statements to run before the rows come.
     fn statements(
         self,
         session: &Session,
@@ -254,7 +255,7 @@ impl Target<'_> {
                 self.creation(columns)?,
             ]),
             (false, CREATE, _) => Ok(vec![self.creation(columns)?]),
-            // That it is not there is told by whoever looks for it.
+            // The insertion itself reports the missing table.
             (false, IF_NOT_EXIST_FAIL, _) => Ok(Vec::new()),
             (_, not_there, there) => Err(malformed(format!(
                 "the options {not_there} and {there} of an ingestion are not known"

@@ -1,6 +1,6 @@
-//! What calls do: statements, ingestion, transactions.
+//! Execution of calls: statements, ingestion, transactions.
 //!
-//! Each becomes a `work` of a session, with its turn and its time. Its rows go to an answer, as
+//! Each is `work` of a session, with its admission and its time. Its rows go to an answer, as
 //! `columns` that travel alone.
 
 pub(crate) mod columns;

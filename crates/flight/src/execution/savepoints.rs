@@ -1,4 +1,7 @@
-//! Savepoints of transactions. Their handle is that of the transaction, and the name; a later one of the same name hides the earlier, as in SQL.
+//! Savepoints of transactions.
+//!
+//! Their handle is the transaction's, followed by the name; a later savepoint of the same name
+//! hides the earlier, as in SQL.
 
 use bytes::Bytes;
 use tonic::{Code, Status};
@@ -6,17 +9,17 @@ use tonic::{Code, Status};
 use crate::calls::call::Call;
 use crate::refusal::{malformed, refusal, refused};
 
-/// Bytes of the handle of a transaction.
+/// Bytes of a transaction's handle.
 const TRANSACTION_BYTES: usize = 16;
 
-/// What becomes of a savepoint.
+/// The two ways to end a savepoint.
 pub(crate) enum End {
     Release,
     RollBack,
 }
 
 impl Call {
-    /// Sets one.
+    /// Sets a savepoint.
     pub(crate) async fn set_savepoint(
         &self,
         transaction: &[u8],
@@ -29,7 +32,7 @@ impl Call {
         Ok(handle.into())
     }
 
-    /// Forgets one, or goes back to it.
+    /// Releases a savepoint, or rolls back to it.
     pub(crate) async fn end_savepoint(&self, savepoint: &[u8], end: End) -> Result<(), Status> {
         let parts = savepoint.split_at_checked(TRANSACTION_BYTES);
         let parts = parts
@@ -60,7 +63,7 @@ impl Call {
     }
 }
 
-/// A name as SQL has it.
+/// Quotes a name for SQL.
 pub(crate) fn quoted(name: &str) -> Result<String, Status> {
     match name.contains('\0') {
         true => Err(refused(&orrery_sql::Error::new(

@@ -1,4 +1,4 @@
-//! Statements and prepared ones: run once for each set of values that is bound.
+//! Runs statements, plain and prepared: once for each bound set of values.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use orrery_sql::{Prepared, Session, StatementKind};
+use orrery_sql::{Prepared, ScalarValue, Session, StatementKind, TransactionStatus};
 use parking_lot::Mutex;
 use tonic::{Code, Status};
 
@@ -18,25 +18,25 @@ use crate::calls::parameters::{Bound, values};
 use crate::execution::columns::plain_schema;
 use crate::execution::work::{Place, Ran, Terms, count, ran, refuse_control};
 use crate::handles::ConnectionId;
-use crate::refusal::{refusal, refused};
+use crate::refusal::{is_out_of_memory, refusal, refused};
 
-/// What a client is told about a prepared statement.
+/// The description of a prepared statement, for its client.
 pub(crate) struct Described {
     pub(crate) handle: Bytes,
     pub(crate) columns: Option<Arc<Schema>>,
     pub(crate) parameters: Schema,
 }
 
-/// What a statement that was asked for rows came to.
+/// The result of a statement that was asked for rows.
 pub(crate) enum Asked {
-    /// Under this handle they are to be fetched.
+    /// The rows can be fetched with this handle.
     Rows(Bytes, Arc<Answer>),
-    /// There are none.
+    /// The statement has no rows.
     Done,
 }
 
 impl Call {
-    /// Runs a text, whose rows are to be fetched.
+    /// Runs a text whose rows are to be fetched.
     pub(crate) async fn ask(
         &self,
         text: &str,
@@ -61,7 +61,8 @@ impl Call {
         }
     }
 
-    /// The same of a prepared statement, with the values that are bound to it.
+    /// Runs a prepared statement whose rows are to be fetched, with the values that are bound to
+    /// it.
     pub(crate) async fn ask_kept(
         &self,
         handle: &[u8],
@@ -101,7 +102,7 @@ impl Call {
         }
         let (session, time) = self.begin(place.session()).await?;
         let first = bound.values(0)?;
-        // Before it is run: a change whose rows cannot be held is not made.
+        // Before it runs: a change whose rows cannot be held must not be made.
         let held = prepared.columns().map(|_| session.hold_unfetched());
         let held = held.transpose().map_err(|error| refused(&error))?;
         let run = self.within(&session, &time.bounds, session.run(&prepared, &first));
@@ -109,6 +110,11 @@ impl Call {
             Ran::Done(_) => Ok(Asked::Done),
             Ran::Rows(schema, rows) => {
                 let rest = further(&session, &prepared, &bound);
+                let rows = match prepared.statement().kind() {
+                    // The rows of a change cannot be computed anew.
+                    StatementKind::Change => rows,
+                    _ => self.tried_twice(&session, Arc::clone(&prepared), first, rows),
+                };
                 let rows = rows.chain(rest).boxed();
                 let scope = self.by().scope().cloned();
                 let answer = Answer::start(
@@ -127,7 +133,50 @@ impl Call {
         }
     }
 
-    /// Runs a text that gives no rows, and counts those that it changed.
+    /// Rows of a query. If one outside of transactions runs out of memory before its first rows, it
+    /// runs once more in the narrow lane.
+    fn tried_twice(
+        &self,
+        session: &Session,
+        prepared: Arc<Prepared>,
+        values: Vec<ScalarValue>,
+        mut rows: Batches,
+    ) -> Batches {
+        let (host, session) = (self.host.clone(), session.clone());
+        let tried = async move {
+            match rows.next().await {
+                None => futures::stream::empty().boxed(),
+                // A transaction has failed with it.
+                Some(Err(status))
+                    if is_out_of_memory(&status)
+                        && session.transaction_status() == TransactionStatus::Idle =>
+                {
+                    drop(rows);
+                    let again = async {
+                        let Ok(second) = host.second_try().await else {
+                            return Err(status);
+                        };
+                        let outcome = session.run(&prepared, &values).await;
+                        let mut rows = match ran(outcome.map_err(|error| refused(&error))?)? {
+                            Ran::Rows(_, rows) => rows,
+                            Ran::Done(_) => return Err(status),
+                        };
+                        let first = rows.next().await;
+                        // Others have their second try while the client takes its rows.
+                        drop(second);
+                        Ok(futures::stream::iter(first).chain(rows).boxed())
+                    };
+                    again
+                        .await
+                        .unwrap_or_else(|status| futures::stream::iter([Err(status)]).boxed())
+                }
+                Some(first) => futures::stream::iter([first]).chain(rows).boxed(),
+            }
+        };
+        futures::stream::once(tried).flatten().boxed()
+    }
+
+    /// Runs a text without rows, and counts the rows that it changed.
     pub(crate) async fn change(
         &self,
         text: &str,
@@ -142,7 +191,8 @@ impl Call {
         self.ended(changed.await)
     }
 
-    /// Runs a prepared statement once for each set of values that comes: all of them are done, or none.
+    /// Runs a prepared statement once for each set of values that comes: all of them are done, or
+    /// none.
     pub(crate) async fn change_kept(
         &self,
         handle: &[u8],
@@ -177,7 +227,7 @@ impl Call {
             .await
     }
 
-    /// Runs a change that is counted with these values.
+    /// Runs a counted change with these values.
     async fn change_row(
         &self,
         session: &Session,
@@ -206,9 +256,9 @@ impl Call {
         prepared: &Prepared,
         mut rows: BoxStream<'static, Result<Vec<orrery_sql::ScalarValue>, Status>>,
     ) -> Result<i64, Status> {
-        // One statement, however many rows; while the client sends more of them, others have the turn.
+        // One statement, however many rows; while the client sends more of them, others compute.
         let (session, counted) = self.enter(place.session())?;
-        // Of a session of its own, what fails goes with that.
+        // In a session of its own: a failure drops it.
         if place.is_own() {
             session.begin_block();
         }
@@ -261,7 +311,7 @@ impl Call {
         })
     }
 
-    /// Binds values to a prepared statement, in the place of those before.
+    /// Binds values to a prepared statement, in place of the previous ones.
     pub(crate) async fn bind(
         &self,
         handle: &[u8],
@@ -276,7 +326,7 @@ impl Call {
         Ok(())
     }
 
-    /// Understands a text of one statement.
+    /// Prepares a text of one statement.
     async fn understood(&self, place: &Place, text: &str) -> Result<Arc<Prepared>, Status> {
         let (session, time) = self.begin(place.session()).await?;
         let prepared = self.within(&session, &time.bounds, session.prepare_told(text, &[]));

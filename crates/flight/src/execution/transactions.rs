@@ -1,4 +1,4 @@
-//! Begin and end of transactions.
+//! Begins and ends transactions.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::calls::open_transaction::{OpenTransaction, over};
 use crate::handles::ConnectionId;
 
 impl Call {
-    /// Begins one.
+    /// Begins a transaction.
     pub(crate) fn begin_transaction(
         &self,
         connection: Option<ConnectionId>,
     ) -> Result<Bytes, Status> {
         self.require_serving()?;
         let mut session = self.session();
-        // Each statement says anew what it reads; in between no state is held for it.
+        // Each statement chooses the snapshot for its rights; none is held between statements.
         session.set_ruled(None);
         let transaction = OpenTransaction::begin(session);
         let owner = self.by().owner();
@@ -30,11 +30,11 @@ impl Call {
         self.transactions.get(handle, owner).ok_or_else(over)
     }
 
-    /// Ends one. Its rows that were not taken yet are of the state that they were asked in.
+    /// Ends a transaction. Rows not fetched yet stay those of the snapshot that they were asked in.
     pub(crate) async fn end_transaction(&self, handle: &[u8], commits: bool) -> Result<(), Status> {
         let transaction = self.transaction(handle)?;
         let _guard = transaction.enter().await?;
-        // Who may not begin now may come back to it.
+        // A caller who may not begin a statement now may retry.
         let (session, time) = self.begin(&transaction.session).await?;
         transaction.note_end();
         self.transactions.remove(handle, self.by().owner());

@@ -1,4 +1,4 @@
-//! A statement at work: where it runs, its turn, its time, and who pays for it.
+//! Runs the work of a statement: its session, its admission, its time limit, and its budget.
 
 use std::ops::Deref;
 use std::pin::pin;
@@ -23,12 +23,13 @@ use crate::execution::columns::{plain_batch, plain_schema};
 use crate::life::{Stage, reached};
 use crate::refusal::{killed, out_of_time, refusal, refused, shutting_down, used_up};
 
-/// Where a statement runs: in a session of its own, or in a transaction, where it waits for the one before it.
+/// The session in which a statement runs: its own, or a transaction's, where it waits for the
+/// previous one.
 pub(crate) enum Place {
     Own(Box<Session>),
     Within {
         transaction: Arc<OpenTransaction>,
-        /// The transaction's, held to what may be done now.
+        /// The transaction's session, limited to the caller's present rights.
         held: Option<Box<Session>>,
         _turn: OwnedMutexGuard<()>,
     },
@@ -51,9 +52,9 @@ impl Place {
 
 /// The session of a statement that has begun.
 pub(crate) enum Begun<'a> {
-    /// As it is: nothing is limited.
+    /// The session itself: nothing is limited.
     Unpaid(&'a Session),
-    /// The same, whose work is counted for who pays for this statement.
+    /// A copy of the session that counts the work against the caller's budget.
     Paid(Box<Session>),
 }
 
@@ -68,29 +69,30 @@ impl Deref for Begun<'_> {
     }
 }
 
-/// That a statement is counted, until this is dropped.
+/// Counts a statement until it is dropped.
 #[derive(Default)]
 pub(crate) struct Counted {
     pub(crate) terms: Terms,
     _held: Entered,
 }
 
-/// What limits say of a statement that is counted.
+/// The caller's limits for a statement.
 #[derive(Default)]
 pub(crate) struct Terms {
-    /// How long a turn of it may take.
+    /// Most time of one admission.
     time_max: Option<Duration>,
     spent: Option<Spent>,
 }
 
-/// What a statement came to.
+/// The result of a statement: rows, or its command tag.
 pub(crate) enum Ran {
     Rows(arrow::datatypes::SchemaRef, Batches),
     Done(Tag),
 }
 
 impl Call {
-    /// Where a statement of this transaction runs; without one in a session of its own.
+    /// The place of a statement in this transaction; without a transaction, in a session of its
+    /// own.
     pub(crate) async fn place(&self, transaction: Option<&[u8]>) -> Result<Place, Status> {
         self.require_serving()?;
         match transaction.filter(|handle| !handle.is_empty()) {
@@ -103,7 +105,7 @@ impl Call {
         }
     }
 
-    /// In a transaction whose statement before is done.
+    /// The place in a transaction, once its previous statement is done.
     pub(crate) async fn within_transaction(
         &self,
         transaction: Arc<OpenTransaction>,
@@ -116,7 +118,7 @@ impl Call {
         }
     }
 
-    /// Counts a statement, and waits for a turn; the session in which it runs.
+    /// Counts a statement and waits for admission; returns the session in which it runs.
     pub(crate) async fn begin<'a>(
         &self,
         session: &'a Session,
@@ -127,16 +129,17 @@ impl Call {
         Ok((session, time))
     }
 
-    /// Counts a statement, which may take many turns; the session in which it runs.
+    /// Counts a statement that may need many admissions; returns the session in which it runs.
     pub(crate) fn enter<'a>(&self, session: &'a Session) -> Result<(Begun<'a>, Counted), Status> {
         let Some(admitted) = self.by().limited() else {
             return Ok((Begun::Unpaid(session), Counted::default()));
         };
-        // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
+        // Settings, statements and the transaction are shared; the session that stays counts for no
+        // caller.
         let mut paid = session.clone();
         let entered = admitted.enter(&mut paid, self.watched());
         let entered = entered.map_err(|it| denied(&it))?;
-        // For all sets of values that are bound, whose rows are one answer.
+        // Shared by all bound sets of values, whose rows are one answer.
         paid.share_answer_max();
         let counted = Counted {
             terms: Terms {
@@ -148,7 +151,7 @@ impl Call {
         Ok((Begun::Paid(Box::new(paid)), counted))
     }
 
-    /// Waits for a turn of a statement that is counted.
+    /// Waits for admission of a counted statement.
     pub(crate) async fn turn(&self, session: &Session, terms: &Terms) -> Result<Time, Status> {
         let turn = place_of(&self.host, session).await?;
         let asked = session.statement_timeout();
@@ -165,13 +168,15 @@ impl Call {
         })
     }
 
-    /// A place for the rows of a statement, when they are fetched.
+    /// A future admission, for the rows of a statement once they are fetched.
     pub(crate) fn again(&self, session: &Session) -> Again {
         let (host, session) = (self.host.clone(), session.clone());
         async move { place_of(&host, &session).await }.boxed()
     }
 
-    /// Does something until it is done, its time is up or the server's, or it costs more than there is. A commit that has begun is waited for: it cannot be undone.
+    /// Runs work until it is done, its time is up, its budget is used up, or the server stops.
+    ///
+    /// A commit that has begun is waited for: it cannot be undone.
     pub(crate) async fn within<T>(
         &self,
         session: &Session,
@@ -181,7 +186,7 @@ impl Call {
         let mut work = pin!(work);
         let mut stage = self.stage.clone();
         let done = tokio::select! {
-            // What is done was done, whatever else has come meanwhile.
+            // Done is done, whatever else has come meanwhile.
             biased;
             done = &mut work => done,
             () = tokio::time::sleep_until(bounds.until) => match session.committing().is_begun() {
@@ -202,13 +207,13 @@ impl Call {
     }
 }
 
-/// Waits for a place among those who compute.
+/// Waits for admission.
 async fn place_of(host: &Host, session: &Session) -> Result<Turn, Status> {
     let turn = host.turn_of(session).await;
     turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why.to_string()))
 }
 
-/// What a statement came to, for this protocol.
+/// Converts the outcome of a statement for this protocol.
 pub(crate) fn ran(outcome: Outcome) -> Result<Ran, Status> {
     match outcome {
         Outcome::Query(rows) | Outcome::Returned(rows, _) => {
@@ -233,7 +238,7 @@ fn batches(rows: Rows, schema: arrow::datatypes::SchemaRef) -> Batches {
     .boxed()
 }
 
-/// How many rows a change was of; none are counted of a definition.
+/// The number of rows that a change has affected; a definition counts none.
 pub(crate) fn count(tag: Tag) -> i64 {
     match tag {
         Tag::Select(rows)
@@ -247,7 +252,7 @@ pub(crate) fn count(tag: Tag) -> i64 {
     }
 }
 
-/// Fails where a statement is of a session or a transaction, which have calls of their own.
+/// Refuses statements that control a session or a transaction; the protocol has calls for these.
 pub(crate) fn refuse_control(statement: &Statement, is_own: bool) -> Result<(), Status> {
     if statement.kind() == StatementKind::Transaction {
         return Err(refusal(

@@ -1,4 +1,4 @@
-//! The listener: connections come in where queries compute, and a stop ends them well.
+//! The listener: accepts connections on the query threads, and stops them cleanly.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,15 +29,15 @@ use crate::options::{FlightOptions, StartError};
 const ALPN: &[&[u8]] = &[b"h2"];
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// A connection on which nothing comes is asked so often whether somebody is there, who has so long to answer.
+/// A silent connection is probed with this period, and closed without an answer in the time below.
 const ALIVE_PERIOD: Duration = Duration::from_secs(30);
 const ALIVE_TIME_MAX: Duration = Duration::from_secs(20);
-/// How long the last answers may be on their way after the grace period.
+/// How long the last answers may take to send after the grace period.
 const LAST_WORD_MAX: Duration = Duration::from_secs(1);
-/// Connections that wait to be taken.
+/// Most connections that wait to be accepted.
 const WAITING_MAX: usize = 16;
 
-/// Listens, and does not answer yet.
+/// A bound listener that does not answer yet.
 pub struct Listener {
     socket: std::net::TcpListener,
     options: FlightOptions,
@@ -56,7 +56,8 @@ impl Listener {
     /// Binds the address. Port 0 takes any free one.
     ///
     /// # Errors
-    /// When others could reach the address and there is no password or no TLS, when it is taken, when there is no TLS to be had from the files.
+    /// When others could reach the address and there is no password or no TLS, when the address is
+    /// taken, or when the TLS files are unusable.
     pub fn bind(options: FlightOptions) -> Result<Self, StartError> {
         let address = options.listen;
         if !address.ip().is_loopback() {
@@ -92,7 +93,7 @@ impl Listener {
         let served = threads.spawn(self.serve(host, stop));
         if let Err(error) = served.await {
             match error.try_into_panic() {
-                // Of whoever waits for this.
+                // Re-raised for the caller.
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(error) => tracing::error!("serving Flight SQL failed: {error}"),
             }
@@ -144,7 +145,7 @@ impl Listener {
                 return;
             }
             () = &mut expiring => {}
-            // Without a sender nobody is left to stop it later.
+            // Without a sender nothing can stop it later.
             _ = stop.wait_for(|is_stopping| *is_stopping) => {}
         }
         // Every receiver may be gone already.
@@ -162,7 +163,7 @@ impl Listener {
     }
 }
 
-/// Connections, as long as there may be more of them. TLS of one does not hold up others.
+/// Accepts connections as they come; the TLS handshake of one does not delay others.
 fn incoming(
     socket: TcpListener,
     tls: Option<Arc<Tls>>,
@@ -197,7 +198,7 @@ fn incoming(
                         if let Some(socket) =
                             opened(stream, tls, peer, shared, (permit, counted)).await
                         {
-                            // Nobody takes it any more when the server stops.
+                            // Nobody receives it when the server has stopped.
                             let _ = sender.send(Ok(socket)).await;
                         }
                     });

@@ -1,7 +1,7 @@
 //! The listener: from a connection to the calls of the protocol.
 //!
-//! `listen` takes connections, `socket` is one of them, and `service` hands each call to what
-//! does it.
+//! `listen` accepts connections, `socket` is one of them, and `service` passes each call to the
+//! module that executes it.
 
 pub(crate) mod listen;
 pub(crate) mod service;

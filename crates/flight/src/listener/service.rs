@@ -1,4 +1,4 @@
-//! The calls of the protocol, each handed to what does it.
+//! The service of the protocol: passes each call to the module that executes it.
 
 use std::sync::Arc;
 
@@ -44,18 +44,18 @@ use crate::handles::{ConnectionId, Owner};
 use crate::refusal::{malformed, refusal, refused};
 use crate::{metadata::definitions, metadata::keys};
 
-/// The action of Flight that has taken the place of `CancelQuery`.
+/// The action of Flight that has replaced `CancelQuery`.
 const CANCEL_FLIGHT_INFO: &str = "CancelFlightInfo";
 /// `EndTransaction` and `EndSavepoint` of the protocol.
 const COMMIT_OR_RELEASE: i32 = 1;
 const ROLL_BACK: i32 = 2;
 
-/// See the module.
+/// Implements the calls of Flight SQL over the shared state.
 pub(crate) struct Service(pub(crate) Arc<Shared>);
 
 type Flown = BoxStream<'static, Result<FlightData, Status>>;
 
-/// Rows as they travel.
+/// Encodes rows for a client.
 fn flown(schema: SchemaRef, rows: Batches) -> Response<Flown> {
     let encoded = FlightDataEncoderBuilder::new()
         .with_schema(schema)
@@ -68,7 +68,7 @@ fn flown_once(batch: RecordBatch) -> Response<Flown> {
     flown(batch.schema(), rows)
 }
 
-/// Where rows with these columns are to be fetched; no place for none.
+/// A FlightInfo for rows with these columns; without a ticket it has no endpoint.
 fn info(
     schema: &Schema,
     ticket: Option<Bytes>,
@@ -98,7 +98,7 @@ fn asked(asked: Asked, descriptor: FlightDescriptor) -> Result<Response<FlightIn
     }
 }
 
-/// The ticket of what can be computed anew each time is what was asked.
+/// A FlightInfo whose ticket repeats the command: the answer is computed anew for each fetch.
 fn described(
     schema: &Schema,
     request: Request<FlightDescriptor>,
@@ -120,14 +120,14 @@ fn connection_of<T>(request: &Request<T>) -> Option<ConnectionId> {
 }
 
 impl Service {
-    /// A call that the guard has let in.
+    /// Reads the caller of a request that the guard has authenticated.
     fn call<T>(&self, request: &Request<T>) -> Result<Call, Status> {
         Call::new(&self.0, request)
     }
 }
 
 impl Call {
-    /// Cancels the answers that are fetched by these tickets; whether there is one.
+    /// Cancels the answers of these tickets; returns whether there was one.
     fn cancel(&self, info: &FlightInfo) -> bool {
         let tickets = info.endpoint.iter().filter_map(|it| it.ticket.as_ref());
         let handles = tickets.filter_map(|ticket| {
@@ -291,7 +291,7 @@ impl FlightSqlService for Service {
         let forgotten = Forgotten(Arc::clone(&self.0), ticket.statement_handle, owner);
         let rows = rows.map(move |batch| {
             let _ = &forgotten;
-            // Who is not let in any more gets no more of them.
+            // A caller who is not allowed in any more gets no more rows.
             call.by().require()?;
             batch
         });
@@ -445,7 +445,7 @@ impl FlightSqlService for Service {
     ) -> Result<(), Status> {
         let call = self.call(&request)?;
         let handle = &query.prepared_statement_handle;
-        // One that is forgotten is as well closed.
+        // An unknown statement counts as closed.
         call.statements.remove(handle, call.by().owner());
         Ok(())
     }
@@ -509,7 +509,7 @@ impl FlightSqlService for Service {
     ) -> Result<ActionCancelQueryResult, Status> {
         let info = FlightInfo::decode(&*query.info).map_err(malformed)?;
         match self.call(&request)?.cancel(&info) {
-            // The number is that of the other action.
+            // Both actions use the same number.
             true => Ok(ActionCancelQueryResult {
                 result: CancelStatus::Cancelled as i32,
             }),
@@ -560,7 +560,7 @@ fn nothing_to_cancel() -> Status {
     )
 }
 
-/// Forgets an answer when its rows are no longer taken.
+/// Removes an answer when its rows are no longer taken.
 struct Forgotten(Arc<Shared>, Bytes, Owner);
 
 impl Drop for Forgotten {

@@ -1,4 +1,4 @@
-//! A client's connection, with TLS or without. When it ends, what goes with it goes.
+//! A client's connection, with or without TLS; its end removes the handles that belong to it.
 
 use std::io;
 use std::pin::Pin;
@@ -16,13 +16,13 @@ use crate::access::peer::Peer;
 use crate::calls::shared::Shared;
 use crate::handles::ConnectionId;
 
-/// Bytes of a client.
+/// The byte stream of a client.
 pub(crate) enum Bytes {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// See the module.
+/// A client's connection: its bytes, its peer, and its place among the open connections.
 pub(crate) struct Socket {
     bytes: Bytes,
     peer: Peer,
@@ -31,7 +31,7 @@ pub(crate) struct Socket {
     _counted: OpenConnection,
 }
 
-/// Tells the end of a connection.
+/// Reports the end of a connection when dropped.
 struct Ending {
     id: ConnectionId,
     shared: Arc<Shared>,

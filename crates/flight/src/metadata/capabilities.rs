@@ -1,4 +1,4 @@
-//! What `GetSqlInfo` tells about the server.
+//! The capabilities that `GetSqlInfo` reports.
 
 use arrow_flight::error::Result;
 use arrow_flight::sql::metadata::{SqlInfoData, SqlInfoDataBuilder};
@@ -8,7 +8,7 @@ use arrow_flight::sql::{
 
 use crate::options::FlightOptions;
 
-/// See the module.
+/// Describes the server's SQL dialect, features and limits.
 pub(crate) fn capabilities(is_read_only: bool, options: &FlightOptions) -> Result<SqlInfoData> {
     let milliseconds =
         |time: std::time::Duration| i32::try_from(time.as_millis()).unwrap_or(i32::MAX);

@@ -1,4 +1,4 @@
-//! What there is: catalogs, schemas, tables with their columns.
+//! Metadata of the database: catalogs, schemas, and tables with their columns.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
@@ -22,7 +22,7 @@ fn of_flight(error: FlightError) -> Status {
     malformed(error)
 }
 
-/// There is one database.
+/// Lists the catalogs: one, the database.
 pub(crate) fn catalogs(command: CommandGetCatalogs) -> Result<RecordBatch, Status> {
     let mut catalogs = command.into_builder();
     catalogs.append(DATABASE);
@@ -46,7 +46,7 @@ impl Call {
         schemas.build().map_err(of_flight)
     }
 
-    /// Tables and views. The columns of a view are those of its query; one whose query does not work any more has none.
+    /// Lists tables and views. A view has the columns of its query, or none if the query fails now.
     pub(crate) async fn described_tables(
         &self,
         command: CommandGetTables,

@@ -1,4 +1,4 @@
-//! Primary keys, and foreign ones from both of their sides.
+//! Metadata of keys: primary keys, and foreign keys from both of their sides.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use tonic::Status;
 use crate::calls::call::Call;
 use crate::refusal::{malformed, refused};
 
-/// `NO ACTION`, as the protocol numbers what happens to rows that refer to one that goes.
+/// The protocol's number for `NO ACTION`, on the deletion of a referenced row.
 const NO_ACTION: u8 = 3;
 
-/// A table by its name, the other parts of which may be left out.
+/// A table that a call asks for; catalog and schema are optional.
 struct Wanted<'a> {
     catalog: Option<&'a str>,
     schema: Option<&'a str>,
@@ -33,7 +33,7 @@ impl Wanted<'_> {
     }
 }
 
-/// The columns of what `GetPrimaryKeys` gives.
+/// The columns of `GetPrimaryKeys`.
 pub(crate) fn primary_key_columns() -> SchemaRef {
     Arc::new(Schema::new(vec![
         text("catalog_name", true),
@@ -45,7 +45,7 @@ pub(crate) fn primary_key_columns() -> SchemaRef {
     ]))
 }
 
-/// The columns of what the other calls give.
+/// The columns of the other calls.
 pub(crate) fn foreign_key_columns() -> SchemaRef {
     Arc::new(Schema::new(vec![
         text("pk_catalog_name", true),
@@ -72,7 +72,7 @@ fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// A column of a foreign key, and that which it refers to.
+/// A column of a foreign key, and the column that it refers to.
 struct Pair {
     referenced: Arc<TableDefinition>,
     referenced_column: String,
@@ -158,7 +158,7 @@ fn foreign_keys(pairs: &[Pair]) -> Result<RecordBatch, Status> {
 }
 
 impl Call {
-    /// The definitions as they are now.
+    /// The present table definitions.
     pub(crate) fn tables(&self) -> Result<Arc<Tables>, Status> {
         self.require_serving()?;
         self.session().tables().map_err(|error| refused(&error))
@@ -194,7 +194,7 @@ impl Call {
         RecordBatch::try_new(primary_key_columns(), arrays).map_err(malformed)
     }
 
-    /// Keys of others that refer to a table.
+    /// Foreign keys of other tables that refer to this one.
     pub(crate) fn exported_keys(
         &self,
         command: &CommandGetExportedKeys,
@@ -209,7 +209,7 @@ impl Call {
         }))
     }
 
-    /// Keys by which a table refers to others.
+    /// Foreign keys of this table.
     pub(crate) fn imported_keys(
         &self,
         command: &CommandGetImportedKeys,
@@ -224,7 +224,7 @@ impl Call {
         }))
     }
 
-    /// Keys by which one table refers to another.
+    /// Foreign keys of one table that refer to another.
     pub(crate) fn cross_reference(
         &self,
         command: &CommandGetCrossReference,

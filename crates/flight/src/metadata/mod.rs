@@ -1,5 +1,4 @@
-//! What there is, for clients that ask: catalogs, schemas, tables, keys, and what the server can
-//! do.
+//! Metadata for clients: catalogs, schemas, tables, keys, and the server's capabilities.
 
 pub(crate) mod capabilities;
 pub(crate) mod definitions;

@@ -1,4 +1,4 @@
-//! `/admin/usage`: what each user used on each day, from the query log.
+//! `/admin/usage`: reports what each user used on each day, from the query log.
 //!
 //! ```text
 //! from, to, format -> files of the log (a blocking thread) -> JSON, or CSV
@@ -10,20 +10,20 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use orrery_query_log::{Bill, Error, Period, bill};
 
-use crate::edge::around;
 use crate::request::parameters::{unknown, url_parameters};
-use crate::state::HttpState;
+use crate::route_table::HttpRequest;
 use orrery_service::errors::{ServiceError, told_to_the_log};
 
-/// Who used what is kept nowhere on the way.
+/// Forbids caches to store the answer: it shows what each user used.
 const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 
 /// Answers GET `/admin/usage`.
 ///
 /// # Errors
-/// Who asks does not administer the database, there is no query log, it cannot be read, or the request is wrong.
-pub(crate) async fn answer(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
-    around::require_administrator(parts, "read what others used")?;
+/// The asker is no administrator, there is no query log, the log cannot be read, or the request is
+/// wrong.
+pub(crate) async fn answer(request: HttpRequest) -> Result<Response, ServiceError> {
+    let (state, parts) = (&*request.state, &*request.parts);
     let Some(options) = &state.options.query_log else {
         return Err(ServiceError::Missing {
             message: "there is no query log; start the server with --query-log DIR".to_owned(),
@@ -38,7 +38,7 @@ pub(crate) async fn answer(state: &HttpState, parts: &Parts) -> Result<Response,
     let bill = bill.map_err(|error| unreadable(&error))?;
     let bill = match bill {
         Ok(bill) => bill,
-        // Nothing was asked yet.
+        // No log yet: nothing was asked so far.
         Err(Error::NoLog { .. }) => Bill::default(),
         Err(error @ Error::TooMuch { .. }) => {
             return Err(ServiceError::bad_request(error.to_string()));
@@ -54,7 +54,7 @@ pub(crate) async fn answer(state: &HttpState, parts: &Parts) -> Result<Response,
     })
 }
 
-/// What of the log is added up, and how that is told.
+/// The days to add up, and the format of the answer.
 #[derive(Default)]
 struct UsageRequest {
     period: Period,

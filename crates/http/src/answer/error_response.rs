@@ -1,23 +1,26 @@
-//! What a request of HTTP that failed gets: a status, and the line of [`ServiceError`], as `text/plain`, or as RFC 9457 problem details
-//! for those who ask for JSON, with the place of an error in a query and its mend (`docs/messages.md`).
+//! Error responses of HTTP: the status of a [`ServiceError`], and its line as `text/plain` or as
+//! JSON.
+//!
+//! JSON is RFC 9457 problem details, for clients that ask for it, with the place of an error in a
+//! query and its fix (`docs/messages.md`).
 //!
 //! | status | when |
 //! | --- | --- |
 //! | 400 | not a request of the SPARQL protocol, or not a query (with line and column) |
-//! | 401 | who asks is not known, and has to be |
-//! | 403 | a change that this server takes from others only, see `guard`, or from who may see all graphs |
-//! | 404 | no such path; no such graph; a commit that is not kept any more |
+//! | 401 | the asker is unknown, and has to authenticate |
+//! | 403 | a change that this server takes only from elsewhere, see `guard`, or only from users who see all graphs |
+//! | 404 | no such path; no such graph; a commit that is not retained any more |
 //! | 409 | a statement of SQL breaks a constraint, or lost against another transaction |
-//! | 412 | `If-Match`, `If-None-Match`, `If-Unmodified-Since`: the state is another, see `conditions` |
-//! | 422 | a patch of a graph that would change others; a load in bulk that would give up old states unasked |
-//! | 406, 415 | no common format; the query came in a form we do not read |
+//! | 412 | `If-Match`, `If-None-Match`, `If-Unmodified-Since`: the commit is another, see `conditions` |
+//! | 422 | a patch of a graph that would change others; a bulk load that would give up old snapshots unasked |
+//! | 406, 415 | no common format; the query came in an unknown format |
 //! | 408, 413 | the body came too slowly, or is larger than the limit |
-//! | 429 | who asks has used up what they may, or guessed at a password (`Retry-After`, where waiting helps) |
-//! | 501 | a feature that is not there yet |
-//! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow; the server that writes gave no answer |
+//! | 429 | the asker has used up their budget, or guessed at a password (`Retry-After`, where waiting helps) |
+//! | 501 | a feature that is not implemented |
+//! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow; the writer gave no answer |
 //! | 414, 431 | the address, or the head of a request, is too long, see `refusals` |
-//! | 503 | over its time (names the limit); ended by an administrator; too many queries at once, or others hold the memory; a commit that is asked for is not here yet (`Retry-After`) |
-//! | 507 | over its memory, or over what who asks may hold (names the limit) |
+//! | 503 | over its time (names the limit); ended by an administrator; too many queries at once, or others hold the memory; a requested commit is not here yet (`Retry-After`) |
+//! | 507 | over its memory limit, or over the asker's memory limit (names the limit) |
 //! | 500 | the database is damaged, or a bug |
 
 use crate::request::negotiate::{NoFormat, prefers_json_errors};
@@ -29,23 +32,23 @@ use orrery_service::errors::{CODINGS, ServiceError};
 use orrery_sparql::{Suggestion, SyntaxError};
 use orrery_sql::SqlState;
 
-/// In the extensions of an answer: it is one of who does not write, and nothing was done.
+/// Marks a response in its extensions: this server does not write, and has done nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NotHere;
 
-/// Seconds after which a client that was turned away may try again.
+/// Seconds after which a refused client may try again.
 const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("1");
 
-/// How somebody may say who they are (RFC 9110, 11.6.1).
+/// The ways to authenticate (RFC 9110, 11.6.1).
 const CHALLENGE: HeaderValue =
     HeaderValue::from_static("Basic realm=\"orrery\", charset=\"UTF-8\", Bearer realm=\"orrery\"");
 
-/// A failure as HTTP tells it.
+/// Converts an error into a response of HTTP.
 pub(crate) trait ErrorResponse: Sized {
-    /// The status that tells the client's program what to do.
+    /// The status, by which the client's program decides what to do.
     fn status(&self) -> StatusCode;
 
-    /// The response, in the form the client takes.
+    /// The response, as text or JSON as the client accepts it.
     fn into_response_for(self, request_headers: &HeaderMap) -> Response;
 }
 
@@ -112,7 +115,7 @@ impl ErrorResponse for ServiceError {
             (format!("{}\n", self.line())).into_response()
         };
         *response.status_mut() = status;
-        // For those who count, and the query log.
+        // For the metrics and the query log.
         response.extensions_mut().insert(self.failure());
         if matches!(self, Self::NotHere { .. }) {
             response.extensions_mut().insert(NotHere);
@@ -150,7 +153,7 @@ impl ErrorResponse for ServiceError {
     }
 }
 
-/// RFC 9457 problem details.
+/// Builds RFC 9457 problem details.
 fn problem(error: &ServiceError, status: StatusCode) -> serde_json::Value {
     let mut problem = serde_json::json!({
         "type": "about:blank",
@@ -178,8 +181,9 @@ fn problem(error: &ServiceError, status: StatusCode) -> serde_json::Value {
     problem
 }
 
-/// What programs want to know of a wrong query or update: where exactly, what may stand there, and the mend. Offsets and lengths are bytes
-/// of the text in UTF-8, without a byte-order mark.
+/// Adds the details of a syntax error: where it is, what may stand there, and the fix.
+///
+/// Offsets and lengths are bytes of the text in UTF-8, without a byte-order mark.
 fn add_syntax(problem: &mut serde_json::Value, error: &SyntaxError) {
     problem["offset"] = error.span.start.into();
     problem["length"] = error.span.len().into();

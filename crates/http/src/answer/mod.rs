@@ -1,4 +1,4 @@
-//! How an answer goes out: its head, its rows, what it says beside them, errors.
+//! Answers on their way out: their heads, their rows, warnings and costs beside them, errors.
 
 pub(crate) mod error_response;
 pub(crate) mod output;

@@ -1,7 +1,8 @@
-//! The answer of a job, from the thread that computes it to the client's connection.
+//! Carries the answer of a job from the thread that computes it to the client's connection.
 //!
-//! Bytes are gathered until they fill a chunk, or rows have waited for [`FLUSH_DELAY`]; a small answer is sent whole. A time limit that counts
-//! while the job works, and a client that leaves, end the job at its next wait. `stream_body` says what is sent when.
+//! A job writes bytes; they are sent when they fill a chunk, or when rows have waited for
+//! [`FLUSH_DELAY`]. A small answer is sent whole. The time limit, which counts while the job works,
+//! and a client that leaves end the job at its next wait. `stream_body` says what is sent when.
 
 use crate::answer::request_times::{RequestTimes, SERVER_TIMING};
 use crate::answer::streamed::{BrokenOff, Failed, streamed};
@@ -13,32 +14,34 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use orrery_service::errors::ServiceError;
 use orrery_service::metering::{CostWatch, Exceeded};
+use orrery_service::second_try::SecondTry;
 use orrery_service::time_limit::TimeLimit;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-/// Size of a chunk, and of the largest answer that is sent whole.
+/// Bytes of a chunk, and of the largest answer that is sent whole.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Chunks between the job and the client's connection.
+/// Most chunks that wait between the job and the client's connection.
 const CHUNKS_WAITING_MAX: usize = 4;
 /// How long finished rows may wait for more to fill their chunk.
 const FLUSH_DELAY: Duration = Duration::from_millis(200);
-/// How long a client may take no data at all.
+/// How long a client may read nothing.
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(60);
-/// How long the handler waits beyond the limit for the job's own word. An operator that
-/// is deep in a computation may be late in seeing the time.
+/// How long the handler waits beyond the time limit for the job's own error. An operator deep in a
+/// computation may check the time late.
 const LATE_ANSWER_MAX: Duration = Duration::from_millis(250);
 
-/// What a statement of SQL has done, as PostgreSQL's clients are told: `INSERT 0 5`.
+/// Header with the command tag of a SQL statement, as PostgreSQL writes it: `INSERT 0 5`.
 pub(crate) const TAG: HeaderName = HeaderName::from_static("orrery-tag");
 
-/// What a query cost, in touches.
+/// Header with the cost of a query, in touches.
 pub(crate) const COST: HeaderName = HeaderName::from_static("orrery-cost");
-/// Why an answer is not the whole one.
+/// Header with the reason why an answer is partial.
 pub(crate) const PARTIAL: HeaderName = HeaderName::from_static("orrery-partial");
 
-/// The response, as soon as it is known how it begins, or that the server waits for it no more.
+/// Waits for the head of an answer and builds the response; fails at the time limit, or when the
+/// server stops.
 pub(crate) async fn begun(
     head: oneshot::Receiver<Result<Head, ServiceError>>,
     time: TimeLimit,
@@ -46,7 +49,7 @@ pub(crate) async fn begun(
 ) -> Result<Response, ServiceError> {
     let head = tokio::time::timeout(time.left() + LATE_ANSWER_MAX, head);
     let over = async {
-        // An error means that the server is gone, which is its end as well.
+        // An error means that the server is gone, which also ends the wait.
         let _ = is_over.clone().wait_for(|&is_over| is_over).await;
     };
     let head = tokio::select! {
@@ -63,31 +66,31 @@ pub(crate) async fn begun(
     }
 }
 
-/// Where a job says how its answer begins.
+/// Sends the head of an answer, or its error, to the handler.
 pub(crate) type HeadSender = oneshot::Sender<Result<Head, ServiceError>>;
 
-/// How an answer begins.
+/// The head of an answer.
 pub(crate) struct Head {
     content_type: HeaderValue,
-    /// Of what was read.
+    /// The tag of the commit and format that were read.
     etag: Option<HeaderValue>,
     times: RequestTimes,
-    /// What is surely not meant in the query.
+    /// Warnings about the query's text.
     warnings: Vec<HeaderValue>,
-    /// What a statement of SQL has done.
+    /// The command tag of a SQL statement.
     tag: Option<HeaderValue>,
-    /// What the query cost.
+    /// The cost of the query.
     touches: Option<u64>,
-    /// Why it is not the whole answer.
+    /// Why the answer is partial.
     partial: Option<String>,
     content: Content,
 }
 
 pub(crate) enum Content {
-    /// The client has it already.
+    /// The client has this very answer cached.
     NotModified,
     Whole(Bytes),
-    /// What comes, and where it will be said why no more does.
+    /// The chunks to come, and the place for the error that ends them early.
     Stream(mpsc::Receiver<Chunk>, Failed),
 }
 
@@ -137,7 +140,7 @@ impl Head {
     }
 }
 
-/// The chunks as pieces of a body.
+/// Turns the chunks into pieces of a body.
 fn pieces_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, BrokenOff>> {
     futures::stream::unfold(Some(chunks), |state| async move {
         let mut chunks = state?;
@@ -161,7 +164,7 @@ impl<E: Into<ServiceError>> From<E> for Stop {
     }
 }
 
-/// Ends when the query costs more than whoever asks has left.
+/// Completes when the query costs more than the asker's budget has left.
 async fn exceeded(cost: &mut Option<CostWatch>) -> Exceeded {
     match cost {
         Some(cost) => cost.exceeded().await,
@@ -169,25 +172,28 @@ async fn exceeded(cost: &mut Option<CostWatch>) -> Exceeded {
     }
 }
 
-/// The job's side of the answer.
+/// The job's side of an answer: a buffer, and where it is sent.
 pub(crate) struct Output {
     pub(crate) buffer: Vec<u8>,
-    /// True if the buffer may hold rows (and not just the head of a document).
+    /// True if the buffer may hold rows, and not just the head of a document.
     pub(crate) has_rows: bool,
     pub(crate) content_type: Option<HeaderValue>,
     pub(crate) etag: Option<HeaderValue>,
     pub(crate) times: RequestTimes,
     pub(crate) warnings: Vec<HeaderValue>,
     pub(crate) tag: Option<HeaderValue>,
-    /// What the query costs, where somebody wants to know.
+    /// Counts the query's cost, where it is reported or limited.
     pub(crate) cost: Option<CostWatch>,
-    /// Why the answer ends before its end, if it does.
+    /// Why the answer is partial, if it is.
     pub(crate) partial: Option<String>,
     sink: Sink,
     time: TimeLimit,
     deadline: Instant,
-    /// Bytes that were sent.
+    /// Bytes sent so far.
     sent: u64,
+    /// The right to a second try, until something is sent: others have theirs while the client
+    /// reads.
+    second_try: Option<SecondTry>,
 }
 
 enum Sink {
@@ -195,7 +201,7 @@ enum Sink {
     Head(HeadSender),
     /// The head was sent, chunks follow.
     Chunks(mpsc::Sender<Chunk>, Failed),
-    /// Everything was said.
+    /// The answer or its error was sent.
     Closed,
 }
 
@@ -215,21 +221,27 @@ impl Output {
             time,
             deadline: Instant::now() + time.left(),
             sent: 0,
+            second_try: None,
         }
     }
 
-    /// Whether nothing was sent yet.
+    /// Whether nothing was sent yet, so that the job may run anew.
     pub(crate) fn can_restart(&self) -> bool {
         matches!(self.sink, Sink::Head(_))
     }
 
-    /// Forgets what was written and not sent.
+    /// Holds the right to a second try until the first bytes are sent.
+    pub(crate) fn hold_until_sent(&mut self, second_try: SecondTry) {
+        self.second_try = Some(second_try);
+    }
+
+    /// Discards the buffer, for a second try.
     pub(crate) fn restart(&mut self) {
         self.buffer.clear();
         self.has_rows = false;
     }
 
-    /// What the query computes before its first batch, unless time is up or the client has left.
+    /// Waits for the work before the query's first batch, unless time is up or the client has left.
     pub(crate) async fn wait<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Stop> {
         tokio::select! {
             biased;
@@ -240,12 +252,13 @@ impl Output {
         }
     }
 
-    /// The next batch of the query, unless time is up or the client has left.
+    /// Waits for the next batch of the query, unless time is up or the client has left.
     pub(crate) async fn next<B, E: Into<ServiceError>>(
         &mut self,
         stream: &mut (impl Stream<Item = Result<B, E>> + Unpin),
     ) -> Result<Option<B>, Stop> {
-        // A stream that always has a batch ready would never let the timer below speak.
+        // Checked here: a stream that always has a batch ready would never let the timer below
+        // fire.
         if Instant::now() >= self.deadline {
             return Err(self.time.exceeded().into());
         }
@@ -264,12 +277,12 @@ impl Output {
                 exceeded = exceeded(&mut self.cost) => return Err(exceeded.into()),
                 () = tokio::time::sleep(FLUSH_DELAY), if has_waiting_rows => {}
             }
-            // Only a delay comes here.
+            // A flush delay only.
             self.flush().await?;
         }
     }
 
-    /// Fails if time is up; an answer that a limit has ended already is written to its end.
+    /// Fails if time is up; an answer that a limit has made partial is still written to its end.
     pub(crate) fn check_time(&self) -> Result<(), Stop> {
         if self.partial.is_none() && Instant::now() > self.deadline {
             return Err(self.time.exceeded().into());
@@ -284,7 +297,8 @@ impl Output {
         self.flush().await
     }
 
-    /// Puts bytes behind those in the buffer. If they are too many for it, it is sent, and they are the buffer.
+    /// Appends bytes to the buffer. If they do not fit, the buffer is sent first, and they replace
+    /// it.
     pub(crate) async fn add(&mut self, bytes: Vec<u8>) -> Result<(), Stop> {
         if self.buffer.len() + bytes.len() < CHUNK_BYTES {
             self.buffer.extend_from_slice(&bytes);
@@ -299,7 +313,7 @@ impl Output {
         self.flush_if_full().await
     }
 
-    /// Sends what is in the buffer as a chunk of a stream.
+    /// Sends the buffer as a chunk of a stream.
     pub(crate) async fn flush(&mut self) -> Result<(), Stop> {
         self.count(self.buffer.len())?;
         self.begin_stream()?;
@@ -308,7 +322,7 @@ impl Output {
         self.send(Chunk::Bytes(bytes.into())).await
     }
 
-    /// Sends the head, if it was not: chunks follow.
+    /// Sends the head, if it was not sent; chunks follow.
     fn begin_stream(&mut self) -> Result<(), Stop> {
         if let Sink::Head(_) = self.sink {
             let (sender, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
@@ -333,10 +347,11 @@ impl Output {
         self.send(Chunk::End).await
     }
 
-    /// Where the answer ends before its end: says why, in its format (`note`) or in its head.
+    /// Ends the answer as a partial one: the reason goes into its format (`note`) or its head.
     ///
     /// # Errors
-    /// When its head was sent and the format has no place for it: then nobody would know.
+    /// When the head was sent and the format has no place for the reason: the client would not
+    /// know.
     pub(crate) fn end_partial(
         &mut self,
         note: impl FnOnce(&str, &mut Vec<u8>) -> bool,
@@ -354,17 +369,17 @@ impl Output {
         }
     }
 
-    /// Counts bytes that are sent next; fails for an answer that is longer than it may be.
+    /// Counts bytes about to be sent; fails when the answer exceeds its size limit.
     fn count(&mut self, bytes: usize) -> Result<(), Stop> {
         self.sent += bytes as u64;
         match &self.cost {
-            // What is said of a limit is not held to it.
+            // The note about a limit is not held to the limit.
             Some(cost) if self.partial.is_none() => Ok(cost.require_bytes(self.sent)?),
             _ => Ok(()),
         }
     }
 
-    /// Answers with an error; after the first chunk, by breaking off, unless nothing of it has left the server.
+    /// Answers with an error; after the first chunk has left the server, breaks the answer off.
     pub(crate) fn fail(&mut self, error: ServiceError) {
         match std::mem::replace(&mut self.sink, Sink::Closed) {
             // The client may have left meanwhile.
@@ -372,7 +387,7 @@ impl Output {
             Sink::Chunks(chunks, failed) => {
                 tracing::warn!("an answer that had begun failed: {}", error.line());
                 failed.set(error);
-                // Only now: the body fails when this is gone.
+                // Only now: the body fails when the channel closes.
                 drop(chunks);
             }
             Sink::Closed => {}
@@ -383,6 +398,7 @@ impl Output {
         let Sink::Head(head) = std::mem::replace(&mut self.sink, Sink::Closed) else {
             return Ok(());
         };
+        self.second_try = None;
         let content_type = self
             .content_type
             .take()
@@ -393,7 +409,7 @@ impl Output {
             times: self.times,
             warnings: std::mem::take(&mut self.warnings),
             tag: self.tag.take(),
-            // What follows costs more.
+            // The rest of a stream costs more.
             touches: match &content {
                 Content::Whole(_) => self.cost.as_mut().map(CostWatch::settle),
                 Content::NotModified | Content::Stream(..) => None,
@@ -416,7 +432,7 @@ impl Output {
         let started = Instant::now();
         match chunks.send_timeout(chunk, CLIENT_STALL_MAX).await {
             Ok(()) => {
-                // Waiting for the client is not the query's time.
+                // Waiting for the client does not count as the query's time.
                 self.deadline += started.elapsed();
                 Ok(())
             }
@@ -430,7 +446,7 @@ impl Output {
 }
 
 impl Sink {
-    /// Waits until the client's side is gone.
+    /// Waits until the client's side of the channel is gone.
     async fn closed(&mut self) {
         match self {
             Self::Head(head) => head.closed().await,

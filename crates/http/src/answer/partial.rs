@@ -1,11 +1,11 @@
-//! An answer that ends before its end: the rows found so far, and a line that says so, where the format has a place for one.
+//! Notes in partial answers: a line that gives the reason, where the format has a place for one.
 
 use orrery_formats::{GraphFormat, SolutionFormat, TableFormat, write_json_text};
 
-/// Says in an answer in this format, which ends here, why it is not whole; false if the format has no place for that.
+/// Appends the reason why solutions are partial; false if the format has no place for it.
 pub(crate) fn note_in_solutions(format: SolutionFormat, reason: &str, out: &mut Vec<u8>) -> bool {
     match format {
-        // A member of its own in the outermost object, as the format allows.
+        // An extra member in the outermost object, which the format allows.
         SolutionFormat::Json if out.last() == Some(&b'}') => {
             out.pop();
             out.extend_from_slice(b",\"partial\":");
@@ -23,7 +23,7 @@ pub(crate) fn note_in_solutions(format: SolutionFormat, reason: &str, out: &mut 
     true
 }
 
-/// The same of rows of SQL.
+/// Appends the reason why rows of SQL are partial; false if the format has no place for it.
 pub(crate) fn note_in_table(format: TableFormat, reason: &str, out: &mut Vec<u8>) -> bool {
     let format = match format {
         TableFormat::Json | TableFormat::SparqlJson => SolutionFormat::Json,
@@ -40,7 +40,7 @@ pub(crate) fn note_in_table(format: TableFormat, reason: &str, out: &mut Vec<u8>
     note_in_solutions(format, reason, out)
 }
 
-/// The same of triples.
+/// Appends the reason why triples are partial; false if the format has no place for it.
 pub(crate) fn note_in_graph(format: GraphFormat, reason: &str, out: &mut Vec<u8>) -> bool {
     match format {
         GraphFormat::Turtle | GraphFormat::NTriples | GraphFormat::NQuads | GraphFormat::TriG => {
@@ -52,7 +52,7 @@ pub(crate) fn note_in_graph(format: GraphFormat, reason: &str, out: &mut Vec<u8>
     true
 }
 
-/// Behind the root element. Two hyphens would end it.
+/// Appends an XML comment behind the root element. Two hyphens would end it.
 fn xml_comment(reason: &str, out: &mut Vec<u8>) {
     let reason = reason.replace("--", "- -");
     out.extend_from_slice(format!("<!-- partial: {reason} -->").as_bytes());

@@ -1,4 +1,4 @@
-//! Where the time of a query went, told to the client in `Server-Timing`.
+//! Measures where the time of a query went, and reports it to the client in `Server-Timing`.
 //!
 //! <https://www.w3.org/TR/server-timing/>: browsers show it, `orrery bench floor` sums it up.
 //!
@@ -6,9 +6,9 @@
 //! Server-Timing: wait;dur=0.021, parse;dur=0.018, plan;dur=0.035, run;dur=0.020, serialize;dur=0.002
 //! ```
 //!
-//! Milliseconds. `wait` is from the request's last byte to the start on a query thread; `run` and `serialize`
-//! are what was spent until the head of the answer was sent, which is all of it for an answer that is sent whole.
-//! Reading the clock costs some 25 ns, and happens twice a batch.
+//! Milliseconds. `wait` is from the request's last byte to the start on a query thread; `run` and
+//! `serialize` are the time until the head of the answer was sent: all of it for an answer that is
+//! sent whole. Reading the clock costs some 25 ns, twice a batch.
 
 use axum::http::{HeaderName, HeaderValue};
 use orrery_service::stages::Stages;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// The header's name.
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What the time of one query was spent on so far.
+/// The times of one query so far, by stage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestTimes {
     /// When the query was ready to run.
@@ -28,12 +28,12 @@ pub(crate) struct RequestTimes {
     preparation: Preparation,
     run: Duration,
     serialize: Duration,
-    /// The end of what was counted last.
+    /// End of the last interval that was counted.
     last: Instant,
 }
 
 impl RequestTimes {
-    /// Begins on the query thread, with a query that was ready to run then.
+    /// Starts the clock on the query thread, for a query that was ready to run at `ready`.
     pub(crate) fn begin(ready: Instant) -> Self {
         let now = Instant::now();
         Self {
@@ -46,25 +46,25 @@ impl RequestTimes {
         }
     }
 
-    /// The query is prepared.
+    /// Adds the time of the preparation: parsing and planning.
     pub(crate) fn prepared(&mut self, preparation: Preparation) {
         self.preparation = preparation;
         self.last = Instant::now();
     }
 
-    /// The engine has worked since the last call.
+    /// Counts the time since the last call as the engine's.
     pub(crate) fn ran(&mut self) {
         let elapsed = self.lap();
         self.run += elapsed;
     }
 
-    /// The serializer has worked since the last call.
+    /// Counts the time since the last call as the serializer's.
     pub(crate) fn serialized(&mut self) {
         let elapsed = self.lap();
         self.serialize += elapsed;
     }
 
-    /// The same for those who count.
+    /// The times by stage, for the metrics.
     pub(crate) fn stages(&self) -> Stages {
         let Preparation { parse, plan, .. } = self.preparation;
         Stages::new(
@@ -97,7 +97,8 @@ impl RequestTimes {
             let micros = time.as_micros();
             let (millis, rest) = (micros / 1000, micros % 1000);
             match u8::try_from(millis) {
-                // Mostly; the formatting machinery of five figures was a fiftieth of a point query.
+                // The usual case; the formatting machinery for five figures was a fiftieth of a
+                // point query.
                 Ok(digit @ 0..10) => text.push(char::from(b'0' + digit)),
                 _ => write!(text, "{millis}").ok()?,
             }

@@ -9,22 +9,23 @@
 //!  body <----- bounded channel of chunks --------'
 //! ```
 //!
-//! - **Small queries** run where their request was read: to wake up a thread and to be woken up by it takes longer than
-//!   a point query (`docs/decisions/0007-query-threads.md`). A short text is prepared there; if the planner
-//!   expects no more than [`ROWS_HERE_MAX`] rows on the way, it is begun there, too. At the first moment at which it has to
-//!   wait, or gives way (our operators do after a millisecond), it moves to the query threads as it is.
-//! - **Small answers** (up to `CHUNK_BYTES`) are sent whole, with `Content-Length`.
-//!   So an error anywhere in a small answer still gets its own status.
-//! - **Large answers** are streamed in chunks through a channel of `CHUNKS_WAITING_MAX`: a
-//!   client that reads slowly stops the query from running ahead. Rows that wait for
-//!   `FLUSH_DELAY` are sent even if the chunk is not full.
-//! - **An error in the middle** of a stream breaks the connection off, so that the client
-//!   sees a truncated transfer and not a short answer. The channel ends with an explicit
-//!   mark for the same reason: a job that just vanishes is an error too.
+//! - **Small queries** run where their request was read: waking a thread and being woken by it
+//!   takes longer than a point query (`docs/decisions/0007-query-threads.md`). A short text is
+//!   prepared there; if the planner expects at most [`ROWS_HERE_MAX`] rows on the way, it also
+//!   starts there. When it first has to wait or yields (our operators do after a millisecond), it
+//!   moves to the query threads as it is.
+//! - **Small answers** (up to `CHUNK_BYTES`) are sent whole, with `Content-Length`. So an error
+//!   anywhere in a small answer still gets its own status.
+//! - **Large answers** are streamed in chunks through a channel of `CHUNKS_WAITING_MAX`: a client
+//!   that reads slowly stops the query from running ahead. Rows that wait for `FLUSH_DELAY` are
+//!   sent even if the chunk is not full.
+//! - **An error in the middle** of a stream breaks the connection off, so that the client sees a
+//!   truncated transfer and not a short answer. The channel ends with an explicit mark for the same
+//!   reason: a job that vanishes is an error too.
 //! - **A client that leaves** drops the body (or the handler), which closes the channel; the job
 //!   sees that at its next wait and drops the engine's stream, which stops the query.
-//! - **Time** counts while the query works, not while it waits for the client. A client
-//!   that takes nothing for `CLIENT_STALL_MAX` is given up.
+//! - **Time** counts while the query works, not while it waits for the client. A client that takes
+//!   nothing for `CLIENT_STALL_MAX` is given up.
 //!
 //! The channel, the chunks and the clock are in `output`.
 
@@ -56,7 +57,7 @@ use std::task::Poll;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
-/// Rows that may pass through a plan that runs on the HTTP threads: about a millisecond's work.
+/// Most rows that a plan on the HTTP threads may pass on: about a millisecond's work.
 const ROWS_HERE_MAX: f64 = 5_000.0;
 
 /// A query on its way to the query threads.
@@ -65,36 +66,36 @@ pub(crate) struct Job {
     pub(crate) request: QueryRequest,
     pub(crate) union_default_graph: bool,
     pub(crate) strict_prefixes: bool,
-    /// What relative IRIs are resolved against.
+    /// Base of the relative IRIs in the query.
     pub(crate) base_iri: Option<String>,
-    /// The state to read; the newest without one.
+    /// The snapshot to read; the newest if none.
     pub(crate) snapshot: Option<Arc<Snapshot>>,
-    /// Who asks, and what they may see.
+    /// The asker, and the graphs they may see.
     pub(crate) scope: ReadScope,
-    /// What they see of that state, where it was looked at already.
+    /// The snapshot filtered to those graphs, if it was made already.
     pub(crate) view: Option<Arc<ReadView>>,
     pub(crate) method: Method,
     pub(crate) conditions: Conditions,
     pub(crate) accepted: AcceptedFormats,
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
-    /// Whether what it costs is told, or limited.
+    /// Whether the cost is reported or limited.
     pub(crate) wants_cost: bool,
-    /// Pays for what planning does; and says where its memory comes from, if not from that of all.
+    /// Pays for planning, and names the memory pool if it is not the one of all requests.
     pub(crate) payment: Option<Arc<Payment>>,
-    /// Where the memory of a second try comes from that nobody pays for.
+    /// The memory account of a second try that no budget pays for.
     pub(crate) second_try: Option<Arc<Spending>>,
-    /// What it may use; none where nothing is limited.
+    /// The budget's meter; none where nothing is limited.
     pub(crate) meter: Option<Arc<Meter>>,
-    /// Gone when nobody waits for the answer to begin.
+    /// Dropped when nobody waits for the head of the answer any more.
     pub(crate) waiting: Weak<()>,
-    /// When the request was read and had its turn.
+    /// When the request was read and admitted.
     pub(crate) ready: std::time::Instant,
     /// Held until the job ends.
     pub(crate) turn: AdmissionPermit,
 }
 
-/// Runs a query; returns as soon as it is known how the answer begins, or that the server waits for it no more.
+/// Runs a query; returns when the head of the answer is known, time is up, or the server stops.
 pub(crate) async fn answer(
     mut job: Job,
     query_threads: &Handle,
@@ -112,13 +113,13 @@ pub(crate) async fn answer(
     begun(head, time, is_over).await
 }
 
-/// Polls a job once, and leaves what remains to the query threads.
+/// Polls a job once on this thread, and moves the rest to the query threads.
 async fn begin_here(job: impl Future<Output = ()> + Send + 'static, threads: &Handle) {
     let mut job = Box::pin(job);
     let polled = future::poll_fn(|context| {
-        // Timers and tasks that it makes belong to the query threads.
+        // Its timers and tasks belong to the query threads.
         let _entered = threads.enter();
-        // A task that panics ends alone; here it would take the connection along.
+        // On a task of its own a panic ends that task; here it would end the connection.
         let polled = panic::catch_unwind(AssertUnwindSafe(|| job.as_mut().poll(context)));
         Poll::Ready(polled.unwrap_or(Poll::Ready(())))
     });
@@ -127,7 +128,7 @@ async fn begin_here(job: impl Future<Output = ()> + Send + 'static, threads: &Ha
     }
 }
 
-/// The plan of a query, as text, and what it cost: what planning took in hand, and a touch for each line.
+/// Explains a query: its plan as text, and the cost: that of planning, and a touch for each line.
 pub(crate) async fn explain(
     mut job: Job,
     query_threads: &Handle,
@@ -142,7 +143,7 @@ pub(crate) async fn explain(
         if let (Some(payment), Ok(text)) = (&job.payment, &text) {
             payment.charge(text.lines().count() as u64);
         }
-        // Nobody is left to hear it if this fails.
+        // A failed send means that the client has left.
         let _ = sender.send(text);
     });
     let text = match tokio::time::timeout(time.left(), plan).await {
@@ -163,15 +164,15 @@ pub(crate) async fn explain(
     Ok(response)
 }
 
-/// Where a job begins.
+/// The thread on which a job starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunsOn {
-    /// On the HTTP thread that has read the request.
+    /// The HTTP thread that has read the request.
     HttpThread,
     QueryThread,
 }
 
-/// The job. The turn ends with it.
+/// Runs a job to its end, and releases its admission permit then.
 async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
     let record = Arc::clone(&job.record);
     let _panics = record.watch_panics();
@@ -190,7 +191,7 @@ async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
     }
 }
 
-/// A job and where its first try begins.
+/// A job, and the thread on which its first try starts.
 struct Begun {
     job: Job,
     runs_on: RunsOn,
@@ -240,7 +241,7 @@ fn query_options(job: &Job) -> QueryOptions {
         base_iri: job.base_iri.clone(),
         snapshot: job.snapshot.clone(),
         view: job.view.clone(),
-        // The time of the run counts elsewhere: only while the query works.
+        // The time of the run is counted elsewhere: only while the query works.
         planning_timeout: Some(job.time.limit),
         waiting: Some(job.waiting.clone()),
         spending: match &job.payment {
@@ -251,7 +252,9 @@ fn query_options(job: &Job) -> QueryOptions {
     }
 }
 
-/// Says of an empty answer which pattern has nothing. Not to who has a budget: they pay for what they have asked, and for nothing else.
+/// Adds a warning to an empty answer that names the pattern without matches.
+///
+/// Not for askers with a budget: they pay for their query and for nothing else.
 async fn hint(job: &Job, prepared: &PreparedQuery, output: &mut Output) -> Result<(), Stop> {
     if job.meter.is_some() {
         return Ok(());
@@ -262,7 +265,7 @@ async fn hint(job: &Job, prepared: &PreparedQuery, output: &mut Output) -> Resul
     let empty = match output.wait(empty).await {
         Ok(empty) => empty,
         Err(Stop::ClientGone) => return Err(Stop::ClientGone),
-        // The answer is whole without it.
+        // The answer is complete without the warning.
         Err(Stop::Failed(_)) => return Ok(()),
     };
     let hints = empty.iter().filter_map(|hint| header_of(hint));
@@ -276,7 +279,7 @@ async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), 
     job.record.set_prepared(kind_of(prepared.kind()), commit);
     let produced = produce_prepared(job, &prepared, runs_on, output).await;
     if let Some(entry) = job.record.entry() {
-        // Whatever its end was: it is what took so long.
+        // However it ended, this plan took the time.
         entry.note_plan(|| prepared.explain());
     }
     produced
@@ -299,7 +302,7 @@ async fn produce_prepared(
     output: &mut Output,
 ) -> Result<(), Stop> {
     output.times.prepared(prepared.preparation());
-    // What the first try has cost is charged with the end of its watch.
+    // The first try's cost was charged when its watch ended.
     output.cost = job.wants_cost.then(|| {
         let (meter, record) = (job.meter.clone(), Some(Arc::clone(job.record.statement())));
         CostWatch::new(Box::new(prepared.touch_reader()), meter, record)
@@ -320,10 +323,11 @@ async fn produce_prepared(
             .extend(unbound.iter().filter_map(|it| header_of(it)));
     }
     if runs_on == RunsOn::HttpThread && prepared.expected_rows() > ROWS_HERE_MAX {
-        // Giving way is what takes it to the query threads.
+        // Yielding moves the job to the query threads.
         tokio::task::yield_now().await;
     }
-    // The format first: a client that cannot read the answer, or has it already, should not wait for it.
+    // The format first: a client that cannot read the answer, or has it cached, should not wait for
+    // it.
     match prepared.kind() {
         QueryKind::Select | QueryKind::Ask => {
             let chosen = job.accepted.solutions()?;
@@ -380,11 +384,11 @@ async fn produce_prepared(
             output.end_partial(|reason, out| note_in_graph(chosen.format, reason, out))?;
         }
     }
-    // ASK has its answer.
+    // An ASK is never empty.
     let is_empty = prepared.kind() != QueryKind::Ask && job.record.rows() == 0;
     if is_empty && output.partial.is_none() && output.can_restart() {
         if runs_on == RunsOn::HttpThread {
-            // What is looked for may take a while.
+            // The search for the empty pattern may take a while.
             tokio::task::yield_now().await;
         }
         hint(job, prepared, output).await?;
@@ -392,13 +396,13 @@ async fn produce_prepared(
     output.finish().await
 }
 
-/// Where a limit ended an answer, and the client takes a part of it, the output says so from now on.
+/// Makes the output partial if a limit ended it and the client accepts partial answers.
 fn take_part(job: &Job, output: &mut Output, written: Result<(), Stop>) -> Result<(), Stop> {
     match written {
         Err(Stop::Failed(error)) if job.request.partial && error.leaves_a_part() => {
             job.record.set_failure(error.failure());
             output.partial = Some(error.line());
-            // No state has this answer.
+            // A partial answer belongs to no commit, so it has no tag.
             output.etag = None;
             Ok(())
         }
@@ -406,7 +410,7 @@ fn take_part(job: &Job, output: &mut Output, written: Result<(), Stop>) -> Resul
     }
 }
 
-/// Notes the tag of the answer in this format; true if the client has the very same.
+/// Sets the entity tag of the answer in this format; true if the client has that very answer.
 fn is_known(
     job: &Job,
     prepared: &PreparedQuery,
@@ -415,12 +419,13 @@ fn is_known(
 ) -> Result<bool, ServiceError> {
     let snapshot = prepared.snapshot();
     let commit = snapshot.commit();
-    // Numbers of commits come again, in a database that is loaded anew or restored at the same address; their times do not.
+    // Commit numbers repeat in a database that is loaded anew or restored at the same address;
+    // commit times do not.
     let union = if job.union_default_graph { "u" } else { "" };
     let seen = tag_of_scope(&job.scope);
     let prefixes = match &job.request.at {
         Some(_) => tag_of_prefixes(snapshot.prefixes()),
-        // A change of them is a commit.
+        // A change of the prefixes is a commit.
         None => String::new(),
     };
     let time_us = snapshot.commit_time_us();
@@ -442,9 +447,9 @@ fn is_known(
     Ok(is_known)
 }
 
-/// Whether the answer may be another one though the database is the same.
+/// Whether the answer may change while the database stays the same.
 fn may_change(query: &str) -> bool {
-    // A word in a name or a string costs an answer that might have been spared, no more.
+    // Such a word in a name or a string only costs an answer that could have been 304.
     let query = query.to_ascii_uppercase();
     ["NOW", "RAND", "UUID", "BNODE", "SERVICE"]
         .iter()
@@ -475,7 +480,7 @@ async fn write_solutions(
             output.flush_if_full().await?;
         }
         job.record.add_rows(batch.rows() as u64);
-        // Some formats keep their rows back.
+        // Some formats hold their rows back.
         output.has_rows |= batch.rows() > 0 && !output.buffer.is_empty();
         output.times.serialized();
     }
@@ -483,7 +488,7 @@ async fn write_solutions(
     Ok(())
 }
 
-/// Sends solutions that come written.
+/// Sends solutions that the engine has serialized already.
 async fn write_rows(job: &Job, output: &mut Output, mut stream: WrittenStream) -> Result<(), Stop> {
     while let Some(mut rows) = output.next(&mut stream).await? {
         output.times.ran();

@@ -1,13 +1,14 @@
-//! Bodies of answers that are streamed, and how an answer fails that has begun.
+//! Bodies of streamed answers, and how an answer fails after it has begun.
 //!
 //! ```text
 //! job -> chunks -> compressor -> first bytes -> head and bytes -> network
-//!                                 | an error before them: the answer is that error, with its status (`around`)
-//!                                 | an error behind them: the transfer is broken off, once they were sent (`Outgoing`)
+//!                                | an error before them: answered with its status (`around`)
+//!                                | an error behind them: they are sent, then the transfer is broken
+//!                                |                       off (`Outgoing`)
 //! ```
 //!
-//! A compressor takes in much before it gives anything out, and forgets what it has when its input fails: so it is what comes out of it that
-//! decides, and not that rows were written.
+//! A compressor buffers much before it emits anything, and drops that when its input fails. So the
+//! first bytes behind the compressor decide, not the first rows.
 
 use crate::answer::error_response::ErrorResponse as _;
 use std::future::poll_fn;
@@ -30,11 +31,14 @@ use tokio::time::{Sleep, sleep};
 
 use orrery_service::errors::ServiceError;
 
-/// How long the connection has, before it hears of an error, to send what came before it: when a body fails, it drops what it has gathered, the head too. A client that
-/// had nothing yet would not be told that there was an answer; a proxy would ask again.
+/// How long the connection may send earlier bytes before the body reports an error.
+///
+/// A connection drops what it has gathered when a body fails, the head too: a client that had
+/// nothing yet would not know that there was an answer, and a proxy would ask again.
 const SENT_WITHIN: Duration = Duration::from_millis(20);
 
-/// Pieces as a body. All that the server streams goes through here: the compressor asks again after the end, which not every stream can bear.
+/// Makes a body of pieces. All streams of the server pass here: the compressor polls again after
+/// the end, which not every stream survives.
 pub(crate) fn streamed<S, P, E>(pieces: S) -> Body
 where
     S: Stream<Item = Result<P, E>> + Send + 'static,
@@ -44,17 +48,19 @@ where
     Body::from_stream(pieces.fuse())
 }
 
-/// The answer did not come to its end; the reason is in the server's log, and where it has begun for the server alone, in [`Failed`].
+/// The answer ended early; the server's log has the reason, and so has [`Failed`] if it began here.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer was broken off")]
 pub(crate) struct BrokenOff;
 
-/// Why a streamed answer failed. Who streams puts a copy into the response's extensions: then its head waits for its first bytes.
+/// Why a streamed answer failed.
+///
+/// The sender puts a copy into the response's extensions: then the head waits for the first bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failed(Arc<Mutex<Option<ServiceError>>>);
 
 impl Failed {
-    /// To be said before the body fails.
+    /// Sets the error; call this before the body fails.
     pub(crate) fn set(&self, error: ServiceError) {
         *self.0.lock() = Some(error);
     }
@@ -67,7 +73,8 @@ impl Failed {
     }
 }
 
-/// Middleware, around the compressor: what fails before its first bytes is answered with its error.
+/// Middleware around the compressor: answers with the error where the body fails before its first
+/// bytes.
 pub(crate) async fn around(request: Request, next: Next) -> Response {
     let accept = request.headers().get(header::ACCEPT).cloned();
     let mut response = next.run(request).await;
@@ -96,7 +103,7 @@ pub(crate) async fn around(request: Request, next: Next) -> Response {
     Response::from_parts(parts, Body::new(body))
 }
 
-/// A body that fails only when what came before was sent.
+/// A body that fails only after its earlier bytes were sent.
 struct Outgoing {
     first: Option<Frame<Bytes>>,
     body: Body,
@@ -155,7 +162,7 @@ mod tests {
             failing: None,
         };
         assert!(matches!(body.frame().now_or_never(), Some(Some(Ok(_)))));
-        // Nothing is ready now, however often it is asked: the connection is written to.
+        // Pending at every poll meanwhile: the connection is written to.
         assert!(body.frame().now_or_never().is_none());
         assert!(body.frame().now_or_never().is_none());
         assert!(matches!(body.frame().await, Some(Err(_))));

@@ -1,32 +1,34 @@
-//! What is surely not meant in a query that is right, as a header of its answer: the body is the answer's alone.
+//! Headers with warnings about a valid query that surely means something else; the body holds the
+//! answer alone.
 //!
 //! ```text
 //! Orrery-Warning: line 1, column 33: the pattern `(` of REGEX is no regular expression ...
 //! ```
 //!
-//! A header for each, in ASCII: other characters as `\u{e9}`. Answers to updates have theirs in the body, as `warnings`.
+//! One header for each warning, in ASCII: other characters as `\u{e9}`. Answers to updates have
+//! their warnings in the body, as `warnings`.
 
 use axum::http::{HeaderName, HeaderValue};
 
 pub(crate) const WARNING: HeaderName = HeaderName::from_static("orrery-warning");
-/// Headers of one answer; some clients and proxies take few.
+/// Most warning headers of one answer; some clients and proxies accept few.
 const HEADERS_MAX: usize = 4;
 
-/// The headers of a query's text.
+/// The warning headers for a query's text.
 pub(crate) fn warnings_of(text: &str) -> Vec<HeaderValue> {
     let all = orrery_sparql::warnings(text).into_iter().take(HEADERS_MAX);
     all.filter_map(|warning| header_of(&warning.to_string()))
         .collect()
 }
 
-/// Characters of a header: a pattern or an IRI of any length may stand in a sentence.
+/// Most characters of a header: a warning may quote a pattern or an IRI of any length.
 const HEADER_CHARACTERS_MAX: usize = 500;
 
-/// The header of one sentence, cut where it is long.
+/// The header with one warning, cut if it is long.
 pub(crate) fn header_of(warning: &str) -> Option<HeaderValue> {
     let mut text = ascii(warning);
     if text.len() > HEADER_CHARACTERS_MAX {
-        // It is all ASCII.
+        // Safe to cut anywhere: it is all ASCII.
         text.truncate(HEADER_CHARACTERS_MAX);
         text.push_str("...");
     }

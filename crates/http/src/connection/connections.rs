@@ -1,7 +1,8 @@
-//! How many connections each address keeps open: one that opens all there are would keep others out.
+//! Limits the connections that one address keeps open, so that none can take all there are.
 //!
-//! A connection beyond the bound is closed as soon as it is there, before anything is read of it. Counted is what one client has of addresses (of IPv6 a /64). Programs of this machine and
-//! trusted proxies, behind which others stand, are not counted.
+//! A connection beyond the limit is closed at once, before anything of it is read. An address here
+//! is what one client has of addresses (a /64 of IPv6). Programs of this machine and trusted
+//! proxies, behind which other clients stand, are not counted.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,21 +12,21 @@ use std::time::{Duration, Instant};
 use crate::edge::proxies::TrustedProxies;
 use orrery_service::metering::network;
 
-/// The log tells of refused connections so often at most.
+/// At most one log line about refused connections in this time.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// What addresses may have.
+/// The connection limit of addresses, and which addresses are counted.
 #[derive(Debug, Clone)]
 pub struct AddressRule {
-    /// Connections that one address may have open.
+    /// Most connections that one address may have open.
     pub connections_max: usize,
-    /// Whether addresses of this machine are counted as others are.
+    /// Whether addresses of this machine are counted like others.
     pub counts_loopback: bool,
-    /// Proxies, which are not counted.
+    /// The trusted proxies, which are not counted.
     pub proxies: Option<Arc<TrustedProxies>>,
 }
 
-/// The connections that are open, by address.
+/// Counts the open connections by address.
 #[derive(Debug)]
 pub struct OpenConnections {
     rule: AddressRule,
@@ -39,15 +40,15 @@ struct Refused {
     told: Option<Instant>,
 }
 
-/// A connection that counts until this is dropped.
+/// A connection that counts until it is dropped.
 #[derive(Debug)]
 pub struct OpenAtAddress {
-    /// None where it does not count.
+    /// None where the connection does not count.
     counted: Option<(Arc<OpenConnections>, IpAddr)>,
 }
 
 impl OpenConnections {
-    /// Of which none is open.
+    /// Makes a counter without open connections.
     pub fn new(rule: AddressRule) -> Arc<Self> {
         Arc::new(Self {
             rule,
@@ -56,7 +57,7 @@ impl OpenConnections {
         })
     }
 
-    /// Counts a connection, unless its address has as many as it may.
+    /// Counts a connection, unless its address has reached the limit.
     pub fn open(self: &Arc<Self>, address: IpAddr) -> Option<OpenAtAddress> {
         let address = address.to_canonical();
         let rule = &self.rule;

@@ -1,4 +1,4 @@
-//! The conversation with one client of HTTP, from its first byte to its last, within TLS if that is spoken.
+//! Serves one HTTP client, from its first byte to its last, with or without TLS.
 
 use crate::connection::refusals::Explained;
 use crate::connection::stalls::Unstalled;
@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-/// Answers one client, within TLS if that is spoken.
+/// Serves one client, within TLS if its address has TLS.
 pub async fn answer(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
@@ -31,14 +31,14 @@ pub async fn answer(
     mut stopping: watch::Receiver<bool>,
 ) {
     let _counted = connections.accept();
-    // Without it the kernel holds back the second half of a small answer for 40 ms.
+    // Without it the kernel delays the second half of a small answer by 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY: {error}");
     }
     let Some(tls) = tls else {
         return converse(stream, peer, None, times, router, stopping).await;
     };
-    // Apart, so that connections in the clear are no larger.
+    // A future of its own, so that connections without TLS take no more memory.
     let secured = async move {
         if let Some((stream, client)) = tls::secured(stream, &tls, &mut stopping).await {
             drop(tls);
@@ -82,7 +82,7 @@ async fn converse(
                 async move {
                     let mut response = answered.await?;
                     if let Some(unread) = unread {
-                        // Mostly it is all read, and ready.
+                        // The usual case: all of the body is read, and this is ready at once.
                         unread.settle(&mut response).await;
                     }
                     Ok::<_, std::convert::Infallible>(response)
@@ -101,7 +101,7 @@ async fn converse(
             connection.await
         }
     };
-    // Broken-off answers and clients that leave end here; the access log has told of them.
+    // Broken-off answers and clients that leave end here; the access log has recorded them.
     if let Err(error) = ended {
         tracing::debug!("connection ended: {error}");
     }

@@ -1,4 +1,4 @@
-//! One connection of HTTP: TLS, bounds by address, stalled clients, bodies that nobody has read.
+//! One connection of HTTP: TLS, limits by address, stalled clients, unread bodies.
 
 pub(crate) mod connections;
 pub(crate) mod conversation;

@@ -1,21 +1,24 @@
-//! Words for what hyper refuses by itself: heads that are no HTTP (400), too large (431), or have too long an address (414).
+//! Adds a sentence to the refusals that hyper writes itself: bad heads (400), heads too large
+//! (431), addresses too long (414).
 //!
-//! Such a request never reaches the router: hyper writes a head without a body, and closes. This stream stands between hyper and
-//! the connection, knows that head when it is written, and writes one with a sentence in its place. Nothing else looks like
-//! it: every answer of ours has `X-Content-Type-Options` in its head.
+//! Such a request never reaches the router: hyper writes a head without a body, and closes. This
+//! stream stands between hyper and the connection, recognizes that head when it is written, and
+//! writes one with a sentence instead. No answer of ours looks like it: all have
+//! `X-Content-Type-Options` in their heads.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The head that hyper writes is shorter.
+/// Most bytes of a head that hyper writes itself.
 const HEAD_BYTES_MAX: usize = 256;
 
-/// A connection on which no refusal is without a word.
+/// A connection on which every refusal has a sentence.
 pub(crate) struct Explained<S> {
     stream: S,
-    /// What stands in for a head of hyper's, how much of it is written, and the length of that head.
+    /// The replacement for a head of hyper's, how much of it is written, and the length of that
+    /// head.
     instead: Option<Instead>,
 }
 
@@ -34,7 +37,7 @@ impl<S> Explained<S> {
     }
 }
 
-/// The answer for a head without a body that is hyper's own.
+/// The answer that replaces a head without a body, if that head is hyper's own.
 fn explained(head: &[u8]) -> Option<Vec<u8>> {
     if !head.starts_with(b"HTTP/1.") || head.len() > HEAD_BYTES_MAX {
         return None;
@@ -83,7 +86,7 @@ fn explained(head: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl<S: AsyncWrite + Unpin> Explained<S> {
-    /// Writes what stands in for a head, if anything does; tells how long that head was.
+    /// Writes the replacement for a head, if there is one; returns the length of that head.
     fn poll_instead(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,10 +1,12 @@
-//! A connection whose client takes nothing more of an answer is given up after a while.
+//! Closes a connection whose client reads nothing more of an answer for a while.
 //!
-//! A query notices by itself when its chunks stay where they are (`output`), and ends. What it had written by then, and answers that were
-//! written whole, would wait in hyper's buffers for as long as the client keeps the connection open: many requests one after the other on one
-//! connection, of whose answers nothing is read, would keep it for ever. While the client reads, this costs a comparison for each write.
+//! A query notices by itself that its chunks are not taken (`output`), and ends. What it had
+//! written by then, and answers written whole, would wait in hyper's buffers as long as the client
+//! keeps the connection open: a client that sends request after request and reads no answer would
+//! keep it for ever. While the client reads, this costs a comparison for each write.
 //!
-//! Within TLS a write is done when its bytes are in the buffer of TLS: who waits there is a flush, or the end of the connection, so that these are timed as well.
+//! Within TLS a write is done when its bytes are in the buffer of TLS; the wait is in a flush, or
+//! in the end of the connection, so those are timed as well.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -17,7 +19,7 @@ use tokio::time::Sleep;
 pub(crate) struct Unstalled<S> {
     stream: S,
     stall_max: Duration,
-    /// Runs while one of them waits.
+    /// The timer of a write, flush or end that waits.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -30,7 +32,7 @@ impl<S> Unstalled<S> {
         }
     }
 
-    /// Fails in place of what has waited too long.
+    /// Fails what has waited too long.
     fn within_time<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -105,7 +107,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(10);
         let mut near = Unstalled::new(near, Duration::from_millis(200));
         near.write_all(b"12345678901").await.unwrap_err();
-        // What is read makes room; then the time begins anew.
+        // Reading makes room; then the time begins anew.
         let mut taken = [0; 10];
         far.read_exact(&mut taken).await.unwrap();
         near.write_all(b"1234567890").await.unwrap();
@@ -116,7 +118,7 @@ mod tests {
     #[tokio::test]
     async fn what_waits_in_a_buffer_waits_no_longer() {
         let (near, mut far) = tokio::io::duplex(10);
-        // Takes all writes at once, as TLS does.
+        // Accepts all writes at once, as TLS does.
         let near = BufWriter::with_capacity(100, near);
         let mut near = Unstalled::new(near, Duration::from_millis(200));
         near.write_all(b"12345678901").await.unwrap();

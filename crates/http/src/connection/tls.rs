@@ -1,7 +1,8 @@
-//! HTTP within TLS: what a connection tells the requests that come by it.
+//! HTTP within TLS: the handshake, and what requests learn of their connection.
 //!
 //! ```text
-//! connection -> handshake (bounded in time and number) -> HTTP/1.1; each request has `Secure`, and `PeerNames` where the client has a certificate
+//! connection -> handshake (limited in time and number) -> HTTP/1.1
+//!     each request has `Secure`, and `PeerNames` where the client has a certificate
 //! ```
 
 use axum::http::Extensions;
@@ -10,19 +11,19 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::server::TlsStream;
 
-/// What clients may ask for within TLS.
+/// The protocols that clients may negotiate within TLS.
 pub const ALPN: &[&[u8]] = &[b"http/1.1"];
 
-/// Stands with a request that came within TLS.
+/// Marks a request that came within TLS.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Secure;
 
-/// What a connection within TLS tells of its client.
+/// The names in the certificate of a client within TLS, if it has one.
 #[derive(Debug, Clone)]
 pub(crate) struct SecureClient(Option<PeerNames>);
 
 impl SecureClient {
-    /// Notes it with a request.
+    /// Notes both with a request.
     pub(crate) fn mark(&self, extensions: &mut Extensions) {
         extensions.insert(Secure);
         if let Some(names) = &self.0 {
@@ -31,7 +32,7 @@ impl SecureClient {
     }
 }
 
-/// Speaks TLS with a new client; none where it does not, or the server stops first.
+/// Performs the handshake with a new client; none if it fails, or the server stops first.
 pub(crate) async fn secured(
     stream: TcpStream,
     tls: &Tls,

@@ -1,13 +1,15 @@
-//! What becomes of a body that its request's answer did not wait for, such as that of who may not change what they would.
+//! Handles the rest of a request body that its answer did not wait for, such as that of a refused
+//! change.
 //!
 //! ```text
-//! request -> its body, watched -> handlers -> answer -> all read: as it is
-//!                                                    -> a small rest, which is on its way: read and dropped
+//! request -> its body, watched -> handlers -> answer -> all read: nothing to do
+//!                                                    -> a small rest, on its way: read and dropped
 //!                                                    -> anything else: `Connection: close`
 //! ```
 //!
-//! The rest of a body stands where the next request would begin, so a connection with one is over (hyper closes it, unless the rest has come by then). Whether it is has to be said with
-//! the answer: a client that is not told sends its next request, and nobody answers that.
+//! The rest of a body stands where the next request would begin, so its connection cannot go on
+//! (hyper closes it, unless the rest has come by then). The answer has to say so: a client that
+//! does not know sends its next request, and nobody answers that.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,26 +22,26 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use parking_lot::Mutex;
 
-/// So much of a rest is read.
+/// Most bytes of a rest that are read.
 const REST_BYTES_MAX: usize = 64 << 10;
-/// A rest is waited for so long.
+/// How long a rest is waited for.
 const REST_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// A request's body of which is known how far it was read.
+/// A request's body that notes how far it was read.
 #[derive(Debug)]
 pub(crate) struct WatchedBody {
-    /// Taken when it goes.
+    /// Taken when this is dropped.
     body: Option<Incoming>,
-    /// None where nothing is to be read.
+    /// None where there is nothing to read.
     place: Option<Arc<Mutex<Place>>>,
 }
 
-/// Where a body is.
+/// How far a body was read, and who holds it.
 #[derive(Debug)]
 enum Place {
-    /// With who answers the request.
+    /// The handler holds it.
     Read,
-    /// It was given up before its end.
+    /// The handler dropped it before its end.
     GivenUp(Incoming),
     /// All of it was read.
     Ended,
@@ -49,11 +51,11 @@ enum Place {
 #[derive(Debug)]
 pub(crate) struct Unread {
     place: Arc<Mutex<Place>>,
-    /// Its client waits to be told that the body is wanted.
+    /// The client sends the body only after `100 Continue`.
     is_held_back: bool,
 }
 
-/// Watches the body of a request with these headers; nothing is to be done behind the answer where there is none.
+/// Watches the body of a request with these headers; the second part is none if there is no body.
 pub(crate) fn watch(headers: &HeaderMap, body: Incoming) -> (WatchedBody, Option<Unread>) {
     let place = (!body.is_end_stream()).then(|| Arc::new(Mutex::new(Place::Read)));
     let unread = place.as_ref().map(|place| Unread {
@@ -65,15 +67,15 @@ pub(crate) fn watch(headers: &HeaderMap, body: Incoming) -> (WatchedBody, Option
 }
 
 impl Unread {
-    /// Passes over what is left of the body, or says with the answer that the connection ends.
+    /// Reads and drops the rest of the body, or announces in the answer that the connection closes.
     pub(crate) async fn settle<B>(self, response: &mut Response<B>) {
         let place = std::mem::replace(&mut *self.place.lock(), Place::Read);
         let is_passed = match place {
             Place::Ended => true,
-            // It may be read while the answer is sent, or not.
+            // Whether it will be read while the answer is sent is not known.
             Place::Read => false,
             Place::GivenUp(_) if self.is_held_back => false,
-            // Large, and rare.
+            // Boxed: large, and rare.
             Place::GivenUp(rest) => Box::pin(pass(rest)).await,
         };
         if !is_passed {
@@ -83,7 +85,7 @@ impl Unread {
     }
 }
 
-/// Whether a rest came to its end.
+/// Reads a rest to its end; false if it is too long or too slow.
 async fn pass(mut rest: Incoming) -> bool {
     let passing = async {
         let mut left = REST_BYTES_MAX;

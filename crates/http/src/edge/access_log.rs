@@ -1,6 +1,8 @@
-//! One line per request, when its last byte is sent or given up: method, path, status, milliseconds, rows, and the beginning of the query.
+//! The access log: one line per request, when its last byte is sent or given up.
 //!
-//! What was asked is counted, logged and listed by the record that all protocols share ([`StatementRecord`]); this adds what HTTP alone has.
+//! A line has method, path, status, milliseconds, rows, and the beginning of the query. The record
+//! that all protocols share ([`StatementRecord`]) counts, logs and lists the statement; this module
+//! adds what only HTTP has.
 
 use crate::edge::around;
 use axum::body::Body;
@@ -22,12 +24,12 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use crate::connection::tls::Secure;
-use crate::paths;
+use crate::route::Resources;
 
-/// How much of a query the log shows.
+/// Most characters of a query in the log.
 const QUERY_CHARACTERS_MAX: usize = 200;
 
-/// The record of a request of HTTP; logged when the last holder lets go.
+/// The record of one HTTP request; written when its last holder drops it.
 #[derive(Debug)]
 pub(crate) struct AccessRecord {
     statement: Arc<StatementRecord>,
@@ -46,7 +48,7 @@ impl Deref for AccessRecord {
 }
 
 impl AccessRecord {
-    fn new(observers: Arc<Observers>, request: &Request) -> Self {
+    fn new(observers: Arc<Observers>, resources: &Resources, request: &Request) -> Self {
         // Every request passes here: what only a log or a trace reads is looked up for them alone.
         let is_traced = observers.tracer.is_some();
         let agent = (is_traced || observers.query_log.is_some())
@@ -56,7 +58,7 @@ impl AccessRecord {
         let sender = Sender {
             client: request.extensions().get().map(|&Peer(address)| address),
             agent: agent.as_deref(),
-            head: is_traced.then(|| trace_head(request)),
+            head: is_traced.then(|| trace_head(resources, request)),
         };
         Self {
             statement: Arc::new(StatementRecord::new(observers, sender)),
@@ -67,30 +69,30 @@ impl AccessRecord {
         }
     }
 
-    /// That of a request.
+    /// The record of the request with this head.
     pub(crate) fn of(parts: &Parts) -> Option<Arc<Self>> {
         parts.extensions.get().cloned()
     }
 
-    /// What all protocols share of it.
+    /// The record that all protocols share.
     pub(crate) fn statement(&self) -> &Arc<StatementRecord> {
         &self.statement
     }
 
     /// Notes the text of the query, clipped to one line.
     pub(crate) fn set_query(&self, query: &str) {
-        // A second query in the same request cannot happen; the first would stay.
+        // A request has one query; a second would be ignored.
         let _ = self.query.set(clip(query));
     }
 
-    /// Notes for the query log, and the list of what runs, who asks.
+    /// Notes the asker, for the query log and the list of running statements.
     pub(crate) fn set_asker(&self, parts: &Parts) {
         if let Some(user) = around::rights(parts).and_then(|rights| rights.user.as_ref()) {
             self.set_user(user.as_str());
         }
     }
 
-    /// Notes what the answer says about itself.
+    /// Notes the status, and what the answer's headers report.
     fn set_answer(&self, response: &Response) {
         let status = response.status().as_u16();
         self.set_status(status);
@@ -116,7 +118,7 @@ impl Drop for AccessRecord {
             self.metrics().answered(self.listens(), None);
         }
         self.end_with(match status {
-            // What is not sent for HEAD is not missing.
+            // HEAD has no body that could be missing.
             100..400 if is_sent || self.method == Method::HEAD => Outcome::Ok,
             400.. => Outcome::Error,
             _ => Outcome::Cancelled,
@@ -139,17 +141,17 @@ impl Drop for AccessRecord {
     }
 }
 
-/// What a trace says of the head of a request.
-fn trace_head(request: &Request) -> TraceHead<'_> {
+/// Reads the parts of a request's head that a trace records.
+fn trace_head<'a>(resources: &Resources, request: &'a Request) -> TraceHead<'a> {
     let path = request.uri().path();
-    // None where there are several, or what is no text: then a trace of its own begins (W3C Trace
-    // Context, 4.3).
+    // None where there are several, or one that is no text: then a trace of its own begins (W3C
+    // Trace Context, 4.3).
     let mut parents = request.headers().get_all("traceparent").iter();
     let parent = parents.next().filter(|_| parents.next().is_none());
     TraceHead {
         method: request.method().as_str(),
         path,
-        route: paths::route_of(path),
+        route: resources.find(path).map(|(_, pattern)| pattern),
         parent: parent.and_then(|parent| parent.to_str().ok()),
         is_secure: request.extensions().get::<Secure>().is_some(),
     }
@@ -162,7 +164,7 @@ fn clip(query: &str) -> String {
     let mut is_between_words = false;
     let mut rest = query;
     while let Some(character) = rest.chars().next() {
-        // Most of a query are such runs; character by character they were a twentieth of a point query.
+        // Most of a query are such runs; one character at a time took a twentieth of a point query.
         let shown_at_most = rest.bytes().take(QUERY_CHARACTERS_MAX + 1);
         let plain = shown_at_most.take_while(u8::is_ascii_graphic).count();
         if plain > 0 {
@@ -208,10 +210,11 @@ fn clip(query: &str) -> String {
 /// Middleware: follows a request and its answer's body to their end.
 pub(crate) async fn log_access(
     observers: Arc<Observers>,
+    resources: &'static Resources,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let record = Arc::new(AccessRecord::new(observers, &request));
+    let record = Arc::new(AccessRecord::new(observers, resources, &request));
     request.extensions_mut().insert(Arc::clone(&record));
     let response = next.run(request).await;
     record.set_answer(&response);

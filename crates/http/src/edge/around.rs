@@ -1,18 +1,19 @@
-//! What stands around every request: whom it is addressed to, OPTIONS, headers for browsers, tags of compressed answers.
+//! The edge, a middleware around every request: its host, its user, OPTIONS, browser headers, tags
+//! of compressed answers.
 //!
-//! It comes after the access log, so that what is refused here is logged, and before compression.
+//! It stands inside the access log, so that its refusals are logged, and outside of compression.
 
 use crate::answer::error_response::ErrorResponse as _;
 use crate::edge::doorway::Doorway;
 use crate::edge::guard::HostRule;
-use crate::paths;
 use crate::request::conditions::mark_compressed;
+use crate::route::Resources;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use orrery_access::Name;
+use orrery_access::{Name, UserId};
 use orrery_service::audit::{AuditLog, Denied};
 use orrery_service::errors::ServiceError;
 use orrery_service::metrics::MetricsToken;
@@ -25,47 +26,48 @@ use orrery_tls::PeerNames;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What a browser asks before it lets a page of another origin send more than a simple request.
+/// Answers to the preflight requests of browsers for pages of another origin (CORS).
 const PREFLIGHT_METHODS: HeaderValue = HeaderValue::from_static("GET, POST");
 const PREFLIGHT_HEADERS: HeaderValue = HeaderValue::from_static(
     "Accept, Authorization, Content-Type, Content-Encoding, If-Match, If-None-Match, If-Unmodified-Since",
 );
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("86400");
-/// What pages of other origins may read of an answer's head beside what they always may.
+/// Headers that pages of other origins may read beside the standard ones.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "Allow, ETag, Location, Orrery-Cost, Orrery-Partial, Orrery-Tag, Orrery-Warning, Retry-After, Server-Timing",
 );
 
-/// The rules of one server.
+/// What the edge of one server needs: its rules, users, logs and routes.
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
     pub(crate) hosts: HostRule,
     pub(crate) allow_any_origin: bool,
     /// None where the database has no users.
     pub(crate) authentication: Option<Arc<Authentication>>,
-    /// Where it is written down who was denied something.
+    /// The audit log, which records denied requests.
     pub(crate) audit: Option<Arc<AuditLog>>,
-    /// What a scraper of `/metrics` may say instead of who it is.
+    /// The token that a scraper of `/metrics` may send in place of a user's credentials.
     pub(crate) metrics_token: Option<MetricsToken>,
-    /// The methods of a path.
-    pub(crate) methods_of: fn(&str) -> Option<&'static str>,
-    /// What requests pass that are waiting for a state, or for another server; none where there are none of these.
+    /// The routes of this server.
+    pub(crate) resources: &'static Resources,
+    /// The waiting and forwarding of requests; none where the server does neither.
     pub(crate) doorway: Option<Arc<Doorway>>,
 }
 
-/// Who asks, and what they may see; nothing where a request did not come through [`around`].
+/// The asker of a request, and the graphs they may see; nothing outside of [`around`].
 pub(crate) fn scope(parts: &Parts) -> ReadScope {
     let scope = parts.extensions.get::<ReadScope>().cloned();
     scope.unwrap_or_else(|| ReadScope::only(Asker::Anonymous, GraphNames::default()))
 }
 
-/// The values of `Authorization`; none for one that is no text.
+/// The values of `Authorization`; none for a value that is no text.
 pub(crate) fn authorization(headers: &HeaderMap) -> impl Iterator<Item = Option<&str>> {
     let values = headers.get_all(header::AUTHORIZATION).iter();
     values.map(|value| value.to_str().ok())
 }
 
-/// The credentials of a request, to be asked again while it goes on; none where the database has no users.
+/// The credentials of a request, to be checked again while it runs; none where the database has no
+/// users.
 pub(crate) fn standing(
     authentication: Option<&Arc<Authentication>>,
     parts: &Parts,
@@ -80,11 +82,13 @@ fn has_token(token: &MetricsToken, headers: &HeaderMap) -> bool {
     sent.is_some_and(|sent| token.is_in(sent))
 }
 
-/// Stands with a request to `/metrics` that has the token for it, and with no other.
+/// Marks a request to `/metrics` that has its token.
 #[derive(Debug, Clone, Copy)]
 struct Scraper;
 
-/// Refuses who may not read what the server counts: `needs_token` where there is a token for it, which others than administrators need.
+/// Refuses who may not read the metrics: with users, all but administrators and the scraper.
+///
+/// `needs_token`: there is a token, which then is required without users, too.
 pub(crate) fn require_metrics(parts: &Parts, needs_token: bool) -> Result<(), ServiceError> {
     if parts.extensions.get::<Scraper>().is_some() {
         return Ok(());
@@ -98,35 +102,50 @@ pub(crate) fn require_metrics(parts: &Parts, needs_token: bool) -> Result<(), Se
     }
 }
 
-/// The state that a request reads that names none, where rules by query are about who sends it.
+/// The snapshot that a request reads by default, if rules by query apply to its sender.
 pub(crate) fn ruled_state(parts: &Parts) -> Option<&Arc<Snapshot>> {
     ruled(parts).map(|ruled| &ruled.state)
 }
 
-/// How rules by query found graphs for who sends a request, where there are such rules: what they see is in the state of these, not in a later one in which they may
-/// see less.
+/// The graphs that rules by query found for the sender of a request, where there are such rules.
+///
+/// The sender sees them in the snapshot of the rules, not in a later one where they may see less.
 pub(crate) fn ruled(parts: &Parts) -> Option<&Ruled> {
     parts.extensions.get()
 }
 
-/// What a request that would change data may see and change.
+/// The graphs that a change may read and write.
 ///
 /// # Errors
-/// When it may change nothing, which is found before anything of the request is read or fetched.
+/// When the sender may change nothing, before anything of the request is read or fetched.
 pub(crate) fn update_options(parts: &Parts) -> Result<UpdateOptions, ServiceError> {
+    require_changes(parts)?;
     let mut options = UpdateOptions::of(scope(parts));
     if let Some(rights) = rights(parts) {
-        if rights.writes.is_none() {
-            return Err(rights.refusal("change any graph"));
-        }
         options.writes = rights.writes.clone();
-    } else {
-        options.query.scope.require_all_graphs("change data")?;
     }
     Ok(options)
 }
 
-/// Refuses who may not change all graphs: what changes the database as a whole does not ask of which graph it is.
+/// Refuses a sender who may change nothing, before anything of the request is read.
+pub(crate) fn require_changes(parts: &Parts) -> Result<(), ServiceError> {
+    match rights(parts) {
+        Some(rights) if rights.writes.is_none() => Err(rights.refusal("change any graph")),
+        Some(_) => Ok(()),
+        None => Ok(scope(parts).require_all_graphs("change data")?),
+    }
+}
+
+/// The user who sends a request that needs one; `what` they want, such as "change who may do what",
+/// is for the refusal.
+pub(crate) fn require_user(parts: &Parts, what: &str) -> Result<UserId, ServiceError> {
+    let rights = rights(parts).ok_or_else(|| {
+        ServiceError::forbidden("the database has no users; start the server with --auth")
+    })?;
+    rights.id.ok_or_else(|| rights.refusal(what))
+}
+
+/// Refuses a sender who may not change all graphs, for changes to the database as a whole.
 pub(crate) fn require_all_graphs(parts: &Parts) -> Result<(), ServiceError> {
     let options = update_options(parts)?;
     match rights(parts) {
@@ -135,12 +154,12 @@ pub(crate) fn require_all_graphs(parts: &Parts) -> Result<(), ServiceError> {
     }
 }
 
-/// What a user has a right to; `None` where the database has no users, and everybody has.
+/// The rights of a user; `None` where the database has no users, and everyone has all rights.
 pub(crate) fn rights(parts: &Parts) -> Option<&Rights> {
     parts.extensions.get::<Rights>()
 }
 
-/// Refuses what only who administers the database may do, such as "compact the database".
+/// Refuses all but administrators; `what` they want is for the refusal: "compact the database".
 pub(crate) fn require_administrator(parts: &Parts, what: &str) -> Result<(), ServiceError> {
     match rights(parts) {
         Some(rights) if !rights.administers => Err(rights.refusal(what)),
@@ -164,7 +183,7 @@ pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Resp
             if !sees_all {
                 let private = HeaderValue::from_static("private, no-cache");
                 let headers = response.headers_mut();
-                // The same address has other answers for others.
+                // Other users get other answers at the same address.
                 headers.entry(header::CACHE_CONTROL).or_insert(private);
             }
             response
@@ -177,7 +196,9 @@ pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Resp
     response
 }
 
-/// Who sends a request that asks for a state, and what they may do in that. Who is not known does not wait, and is not told which state is here.
+/// Authenticates a request that asks for a commit, and waits for that commit.
+///
+/// Unknown senders do not wait, and do not learn which commit is here.
 async fn asked_in_time(
     doorway: &Doorway,
     authentication: &Authentication,
@@ -188,7 +209,8 @@ async fn asked_in_time(
     let asked = || authentication.asked(authorization(&headers), certificate.as_ref());
     let state = doorway.newest();
     match asked().await {
-        // A password costs time to check, and counts as a guess: once for each state that knows users.
+        // Checking a password takes time and counts as a guess: once for each snapshot that has
+        // users.
         Err(unknown @ ServiceError::UnknownAsker { .. }) => {
             doorway.look_for(commit).await;
             if Arc::ptr_eq(&state, &doorway.newest()) {
@@ -202,7 +224,7 @@ async fn asked_in_time(
     asked().await
 }
 
-/// What the audit log has of a request that is denied.
+/// The audit log's facts about a request, should it be denied.
 struct Knock {
     audit: Arc<AuditLog>,
     user: Option<Name>,
@@ -212,7 +234,7 @@ struct Knock {
 }
 
 impl Knock {
-    /// Of a request that was admitted or not.
+    /// Reads them from a request, admitted or not.
     fn of(audit: &Arc<AuditLog>, request: &Request) -> Self {
         let extensions = request.extensions();
         let rights = extensions.get::<Rights>();
@@ -225,7 +247,7 @@ impl Knock {
         }
     }
 
-    /// Writes it down if it was denied: 401 and 403, and 429 to who guesses at passwords or has used up what they may.
+    /// Logs a denied request: 401, 403, and 429 for guessed passwords and used-up budgets.
     fn answered(&self, status: StatusCode) {
         let is_denied = matches!(
             status,
@@ -243,7 +265,7 @@ impl Knock {
     }
 }
 
-/// Whether everybody gets the answer that this request gets.
+/// Whether everyone gets the same answer to this request.
 fn sees_all(request: &Request) -> bool {
     let extensions = request.extensions();
     let scope = extensions.get::<ReadScope>();
@@ -251,13 +273,13 @@ fn sees_all(request: &Request) -> bool {
 }
 
 impl Edge {
-    /// Notes with a request whom it is addressed to, who asks, and what they may see.
+    /// Checks the host and the credentials of a request; notes the user and their scope with it.
     async fn admit(&self, request: &mut Request) -> Result<(), ServiceError> {
         self.hosts.check(request)?;
-        // A browser asks what it may do without saying for whom, and whoever looks after servers whether this one is up.
-        let is_for_all = request.method() == Method::OPTIONS
-            || [paths::HEALTH, paths::READY].contains(&request.uri().path());
-        let is_scraper = request.uri().path() == paths::METRICS
+        // Browsers send OPTIONS without credentials, and so do monitors that ask for the health.
+        let is_for_all =
+            request.method() == Method::OPTIONS || self.resources.asks_nobody(request.uri().path());
+        let is_scraper = self.resources.is_scraped(request.uri().path())
             && self
                 .metrics_token
                 .as_ref()
@@ -281,7 +303,7 @@ impl Edge {
                             .asked(authorization(request.headers()), request.extensions().get())
                             .await?
                     }
-                    // Large, and rare.
+                    // Boxed: large, and rare.
                     Some((doorway, commit)) => {
                         let headers = request.headers().clone();
                         let certificate = request.extensions().get().cloned();
@@ -296,7 +318,8 @@ impl Edge {
                     request.extensions_mut().insert(ruled);
                 }
             }
-            // Nobody is known, and all may see all, unless whoever serves the router knows better.
+            // No user is known, and everyone may see all, unless the embedder of the router has set
+            // a scope.
             _ => {
                 if let Some((doorway, commit)) = waits {
                     doorway.wait_for(commit).await?;
@@ -308,17 +331,20 @@ impl Edge {
         Ok(())
     }
 
-    /// OPTIONS: what may be done (RFC 9110, 9.3.7), and what a page of another origin may.
+    /// Answers OPTIONS: the methods of a path (RFC 9110, 9.3.7), and those for other origins
+    /// (CORS).
     fn options(&self, request: &Request) -> Response {
         let path = request.uri().path();
-        let Some(methods) = (self.methods_of)(path) else {
+        let Some((resource, _)) = self.resources.find(path) else {
             let path = path.to_owned();
             return ServiceError::NotFound { path }.into_response_for(request.headers());
         };
         let mut response = StatusCode::NO_CONTENT.into_response();
         let headers = response.headers_mut();
-        headers.insert(header::ALLOW, HeaderValue::from_static(methods));
-        if methods == paths::GRAPH_METHODS {
+        if let Ok(methods) = HeaderValue::from_str(resource.allowed()) {
+            headers.insert(header::ALLOW, methods);
+        }
+        if resource.has(&Method::PATCH) {
             headers.insert(
                 "accept-patch",
                 HeaderValue::from_static("application/sparql-update"),
@@ -335,13 +361,13 @@ impl Edge {
         response
     }
 
-    /// Headers that keep a browser from making more of an answer than it is, and CORS if wanted.
+    /// Adds the security headers for browsers, and those of CORS if wanted.
     fn complete(&self, headers: &mut HeaderMap) {
         headers.insert(
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         );
-        // The console brings its own policy; data is never a page.
+        // The console sets its own policy; data is never a page.
         headers
             .entry(header::CONTENT_SECURITY_POLICY)
             .or_insert(HeaderValue::from_static("default-src 'none'; sandbox"));

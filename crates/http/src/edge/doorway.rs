@@ -1,11 +1,13 @@
-//! What comes before the handler of a request of which is known who asks: the state that it waits for, and the server that it is for.
+//! The doorway: the last step before the handler, where a request waits for a commit or goes to the
+//! writer.
 //!
 //! ```text
-//! edge: host, who asks -> the state that is asked for? -> who asks, in that state -> doorway -> the handler, or the writer
+//! edge: host, user -> commit asked for? -> user, as of that commit -> doorway -> handler, or writer
 //! ```
 //!
-//! Nobody is waited for, and nothing is sent on, before it is known who asks. Nearly all requests are for this server and its newest state, so that is found out first,
-//! and costs them a few look-ups; no layer of its own stands around the router.
+//! Nothing waits and nothing is forwarded before the user is known. Nearly all requests are for
+//! this server and its newest snapshot; that check comes first and costs a few look-ups. The
+//! doorway is no layer of its own around the router.
 
 use std::sync::Arc;
 
@@ -18,11 +20,12 @@ use orrery_storage::Snapshot;
 use crate::edge::forward::Forward;
 use crate::edge::guard::{HostRule, WriteRule};
 use crate::request::min_commit::{asked, is_asked};
+use crate::route::Resources;
 use orrery_service::errors::ServiceError;
 use orrery_service::writes::freshness::Freshness;
 use orrery_service::writes::seat::Seat;
 
-/// What requests of HTTP pass first.
+/// The waiting for commits and the forwarding of one server.
 #[derive(Debug)]
 pub(crate) struct Doorway {
     freshness: Arc<Freshness>,
@@ -35,16 +38,17 @@ impl Doorway {
         seat: &Arc<Seat>,
         rules: (WriteRule, HostRule),
         authorities: Vec<reqwest::Certificate>,
+        resources: &'static Resources,
     ) -> Self {
         let freshness = Arc::new(Freshness::new(engine.database()));
-        let forward = Forward::new(engine, seat, &freshness, rules, authorities);
+        let forward = Forward::new(engine, seat, &freshness, rules, authorities, resources);
         Self { freshness, forward }
     }
 
     /// The commit that a request asks for, if it is not here yet.
     ///
     /// # Errors
-    /// When it asks for something else.
+    /// When it asks for something that is no commit.
     pub(crate) fn missing_commit(&self, request: &Request) -> Result<Option<u64>, ServiceError> {
         if !is_asked(request) {
             return Ok(None);
@@ -53,20 +57,20 @@ impl Doorway {
         Ok(commit.filter(|&commit| !self.freshness.is_here(commit)))
     }
 
-    /// The newest state that is here.
+    /// The newest snapshot of this server.
     pub(crate) fn newest(&self) -> Arc<Snapshot> {
         self.freshness.newest()
     }
 
-    /// Looks once whether there is a newer state: whoever was made known elsewhere a moment ago is known in it.
+    /// Looks once for a newer snapshot: it may know a user who was added elsewhere a moment ago.
     pub(crate) async fn look_for(&self, commit: u64) {
         self.freshness.look_for(commit).await;
     }
 
-    /// Waits until the state is there.
+    /// Waits until the commit is here.
     ///
     /// # Errors
-    /// When it does not come.
+    /// When it does not come in time.
     pub(crate) async fn wait_for(&self, commit: u64) -> Result<(), ServiceError> {
         self.freshness.wait_for(commit).await
     }
@@ -75,7 +79,7 @@ impl Doorway {
     pub(crate) async fn pass(&self, request: Request, next: Next) -> Response {
         match self.forward.address_for(&request) {
             None => next.run(request).await,
-            // Large, and rare.
+            // Boxed: large, and rare.
             Some(address) => Box::pin(self.forward.to_the_writer(&address, request, next)).await,
         }
     }

@@ -1,14 +1,15 @@
-//! Changes that come to a server which does not write go to the one that does.
+//! Forwards changes from a server that does not write to the one that does.
 //!
 //! ```text
-//! PUT, PATCH, DELETE; POST to paths that only change ── as they come ──────────────> the writer
-//! POST /sql, POST /sparql that is no plain query ── held ── handler ── "not here" ──> the writer
+//! PUT, PATCH, DELETE; POST to paths that only change ── as they come ─────────────> the writer
+//! POST /sql, POST /sparql unless a plain query ── held ── handler ── "not here" ──> the writer
 //! ```
 //!
-//! A request is sent on when it is known here who asks, and that changes are taken from where it comes; it goes on as it came, with its credentials: the writer asks who asks,
-//! too. What its head says of proxies is replaced by the address that it came from, as this server knows it: the writer believes it where this server is one of its
-//! `--trust-proxy`. What it answers is given back once this server has the commit, too, so
-//! that who goes on reading here sees what they wrote. A request that was forwarded once is not forwarded again.
+//! A request is forwarded once its user is known and its source may change data. It keeps its
+//! credentials, which the writer checks again. What its head says of proxies is replaced by the
+//! address that this server knows it came from: the writer believes that if this server is one of
+//! its `--trust-proxy`. The writer's answer is passed on when this server has the commit, too, so
+//! that a client that goes on reading here sees its own change. No request is forwarded twice.
 
 use crate::answer::error_response::ErrorResponse as _;
 use std::net::IpAddr;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use axum::body::{Body, BodyDataStream};
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -31,17 +32,17 @@ use crate::answer::error_response::NotHere;
 use crate::answer::streamed::streamed;
 use crate::edge::guard::{HostRule, WriteRule};
 use crate::edge::proxies::X_FORWARDED_FOR;
-use crate::paths;
 use crate::request::body::{BodyMemory, UploadPace, client_times};
 use crate::request::media_type;
+use crate::route::{Forwarding, Resources};
 use orrery_service::errors::ServiceError;
 use orrery_service::query_log::Peer;
 use orrery_service::writes::freshness::Freshness;
 use orrery_service::writes::seat::Seat;
 
-/// Says that a request comes from a server, not from its client.
+/// Marks a request as forwarded by a server.
 const FORWARDED: HeaderName = HeaderName::from_static("orrery-forwarded");
-/// What concerns one connection, RFC 9110, 7.6.1.
+/// Headers of one connection, RFC 9110, 7.6.1.
 const OF_CONNECTION: [HeaderName; 7] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -51,26 +52,28 @@ const OF_CONNECTION: [HeaderName; 7] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
 ];
-/// How long an answer waits for its commit to come here.
+/// How long an answer waits for its commit to arrive here.
 const OWN_COMMIT_WAIT: Duration = Duration::from_secs(2);
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
-/// How often it is looked whether the one that was asked still writes, and how often another has to be found in its place before nobody waits for it any more: it may be
-/// a machine that hangs, whose connections never end.
+/// How often a pending forward checks that its target still writes, and how many checks in a row
+/// may fail before it is given up: the target may hang, and its connections never end.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOKS_MAX: u32 = 4;
-/// So much of a body is held, in case it has to be sent twice.
+/// Most bytes of a body that are held in case it has to be sent twice.
 const HELD_BYTES_MAX: usize = 1 << 20;
 
-/// What forwards.
+/// Forwards requests to the writer.
 #[derive(Debug)]
 pub(crate) struct Forward {
     seat: Arc<Seat>,
     freshness: Arc<Freshness>,
     engine: Arc<Engine>,
-    /// From where changes are taken.
+    /// The rules about where changes may come from.
     rules: (WriteRule, HostRule),
-    /// Who vouches for the writer, beside those that the world knows.
+    /// Certificate authorities for the writer, beside the public ones.
     authorities: Vec<reqwest::Certificate>,
+    /// The routes of this server.
+    resources: &'static Resources,
     client: OnceLock<reqwest::Client>,
 }
 
@@ -81,6 +84,7 @@ impl Forward {
         freshness: &Arc<Freshness>,
         rules: (WriteRule, HostRule),
         authorities: Vec<reqwest::Certificate>,
+        resources: &'static Resources,
     ) -> Self {
         Self {
             seat: Arc::clone(seat),
@@ -88,11 +92,12 @@ impl Forward {
             engine: Arc::clone(engine),
             rules,
             authorities,
+            resources,
             client: OnceLock::new(),
         }
     }
 
-    /// Made at the first need: most servers never forward anything.
+    /// The client of the writer, made at first use: most servers never forward anything.
     fn client(&self) -> reqwest::Result<&reqwest::Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
@@ -107,20 +112,20 @@ impl Forward {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// Where a request has to go that may change something, if it is not to this server.
+    /// The address of the writer, if it is another server and the request was not forwarded yet.
     pub(crate) fn address_for(&self, request: &Request) -> Option<String> {
         let is_for_here = || request.headers().contains_key(FORWARDED);
         self.seat.address().filter(|_| !is_for_here())
     }
 
-    /// Lets a request pass that is for this server, and sends it to the writer if it is not.
+    /// Runs a request here if it only reads, and forwards it to the writer if not.
     pub(crate) async fn to_the_writer(
         &self,
         address: &str,
         request: Request,
         next: Next,
     ) -> Response {
-        match kind(&request) {
+        match kind(self.resources, &request) {
             Kind::Read => next.run(request).await,
             Kind::Change => {
                 let (parts, body) = request.into_parts();
@@ -152,7 +157,7 @@ impl Forward {
         }
     }
 
-    /// Sends what was held of a body, and the rest as it comes, if changes are taken from where it comes from.
+    /// Forwards the held part of a body, and the rest as it comes, if its source may change data.
     async fn send_rest(
         &self,
         address: &str,
@@ -173,7 +178,8 @@ impl Forward {
         self.send(address, parts, body).await
     }
 
-    /// The beginning of a body, what follows where that is not all, and the memory that is held for it. All of it has to come in time.
+    /// Reads the beginning of a body within its time; returns it with the rest, if any, and its
+    /// memory.
     async fn held(
         &self,
         parts: &Parts,
@@ -246,7 +252,7 @@ impl Forward {
             }
         };
         if let Some(commit) = commit_of(answer.headers()) {
-            // That it is not here in time does the change no harm.
+            // The change stands even if its commit is late here.
             let here = self.freshness.wait_for(commit);
             let _ignored = tokio::time::timeout(OWN_COMMIT_WAIT, here).await;
         }
@@ -262,10 +268,10 @@ impl Forward {
     }
 }
 
-/// What is left of a body, and how fast it has come.
+/// The rest of a body, and the pace at which it has come.
 type Rest = Option<(BodyDataStream, UploadPace)>;
 
-/// Gives a body on as it comes, which may be slow but not stand still.
+/// Passes a body on as it comes, which may be slow but not stall.
 fn paced(
     stall_max: Duration,
 ) -> impl FnMut(Rest) -> BoxFuture<'static, Option<(std::io::Result<Bytes>, Rest)>> {
@@ -290,7 +296,8 @@ fn paced(
     }
 }
 
-/// Says in the head of a request whose it is, in place of whatever its client has written there.
+/// Writes the client's address into a request's head, in place of what the client has written
+/// there.
 fn say_client(headers: &mut HeaderMap, client: Option<IpAddr>) {
     headers.remove(header::FORWARDED);
     headers.remove(X_FORWARDED_FOR);
@@ -300,7 +307,7 @@ fn say_client(headers: &mut HeaderMap, client: Option<IpAddr>) {
     }
 }
 
-/// What a request is, as far as its head says.
+/// What a request may do, as far as its head says.
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -308,15 +315,13 @@ enum Kind {
     Perhaps,
 }
 
-fn kind(request: &Request) -> Kind {
-    let path = request.uri().path();
-    match *request.method() {
-        Method::GET | Method::HEAD | Method::OPTIONS => Kind::Read,
-        // Each node reaches the others by itself.
-        _ if path == paths::CLUSTER => Kind::Read,
-        Method::POST if path == "/explain" => Kind::Read,
-        Method::POST if path == "/sql" => Kind::Perhaps,
-        Method::POST if path == "/sparql" || path == "/sparql/" => {
+fn kind(resources: &Resources, request: &Request) -> Kind {
+    let resource = resources.find(request.uri().path());
+    match resource.map(|(resource, _)| resource.forwarding(request.method())) {
+        // An unknown path is refused here.
+        None | Some(Forwarding::Here) => Kind::Read,
+        Some(Forwarding::Writer) => Kind::Change,
+        Some(Forwarding::ByText) => {
             let is = |essence| media_type::is_body(request.headers(), essence);
             match () {
                 () if is("application/sparql-query") => Kind::Read,
@@ -324,8 +329,6 @@ fn kind(request: &Request) -> Kind {
                 () => Kind::Perhaps,
             }
         }
-        _ if paths::methods_of(path).is_none() => Kind::Read,
-        _ => Kind::Change,
     }
 }
 
@@ -340,7 +343,7 @@ fn leave_out_connection(headers: &mut HeaderMap) {
     }
 }
 
-/// The commit that an answer to a change names.
+/// The commit that the answer to a change names.
 fn commit_of(headers: &HeaderMap) -> Option<u64> {
     let tag = headers.get(header::ETAG)?.to_str().ok()?;
     tag.trim_matches('"').parse().ok()
@@ -357,13 +360,17 @@ fn root_cause(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::Method;
 
     fn of(method: Method, address: &str, content_type: &str) -> Kind {
         let request = Request::builder()
             .method(method)
             .uri(address)
             .header(header::CONTENT_TYPE, content_type);
-        kind(&request.body(Body::empty()).unwrap())
+        kind(
+            crate::routes::PUBLIC.resources(),
+            &request.body(Body::empty()).unwrap(),
+        )
     }
 
     #[test]

@@ -1,19 +1,21 @@
-//! From where the database may be reached over HTTP: by which names, and what changes it where nobody is asked who asks.
+//! The guard: the host names under which the server answers, and where changes may come from.
 //!
-//! Where the database has no users, writes are for those on this machine: the server takes them when it listens on a loopback address, or
-//! when it was told to with `--allow-writes`, which is for a server behind a proxy that knows its users. Where it has, `authentication` says who writes.
+//! Without users, only this machine may write: the server takes changes if it listens on a loopback
+//! address, or if it was started with `--allow-writes`, which is for a server behind a proxy that
+//! knows its users. With users, `authentication` decides who writes.
 //!
-//! A browser on this machine runs pages of strangers, and must become neither their hand nor their eye:
+//! A browser on this machine runs pages of strangers, which must neither change nor read data:
 //!
-//! - A page's form or script of another origin sends `Origin` (and `Sec-Fetch-Site`) with its `POST`;
-//!   what does not come from this server's own pages is refused, also with `--cors`. Answers to its reads are
-//!   kept from it by the browser, unless there is `--cors`.
-//! - A name of the stranger's that resolves to 127.0.0.1 (DNS rebinding) makes both origins equal. So
-//!   on a loopback address `Host` must be `localhost`, an address of the loopback itself, or a name that the server was
-//!   told with `--allow-host`, whatever is asked for. What pages of all origins may do anyway is not checked again: reads with `--cors`,
-//!   and everything with `--allow-writes`.
+//! - A page's form or script of another origin sends `Origin` (and `Sec-Fetch-Site`) with its
+//!   `POST`; the server refuses what is not from its own pages, also with `--cors`. The browser
+//!   keeps answers to reads from it, unless there is `--cors`.
+//! - A stranger's name that resolves to 127.0.0.1 (DNS rebinding) makes both origins equal. So on a
+//!   loopback address `Host` must be `localhost`, a loopback address, or a name given with
+//!   `--allow-host`, for every request. What pages of all origins may do anyway is not checked
+//!   again: reads with `--cors`, and everything with `--allow-writes`.
 //!
-//! The host is looked at once, where a request comes in ([`HostRule`]), and goes with it as a [`RequestHost`].
+//! The host is checked once, where a request comes in ([`HostRule`]), and travels with it as a
+//! [`RequestHost`].
 
 use crate::connection::tls::Secure;
 use axum::extract::Request;
@@ -22,20 +24,20 @@ use orrery_service::errors::ServiceError;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// The server's name as the client wrote it.
+/// The server's name as the client wrote it, noted with a request.
 #[derive(Debug, Clone)]
 struct RequestHost(Authority);
 
-/// Under which names the server may be addressed.
+/// The host names under which the server answers.
 #[derive(Debug, Clone)]
 pub(crate) struct HostRule {
-    /// Whether only names of this machine, and those below, are taken.
+    /// Whether only names of this machine, and the names below, are accepted.
     is_strict: bool,
     names: Arc<[String]>,
 }
 
 impl HostRule {
-    /// `names`: further names that are known to be this server's, without a port.
+    /// `names`: further host names of this server, without a port.
     pub(crate) fn new(listen: SocketAddr, is_open: bool, names: &[String]) -> Self {
         Self {
             is_strict: listen.ip().is_loopback() && !is_open,
@@ -46,10 +48,11 @@ impl HostRule {
         }
     }
 
-    /// Notes the host of a request with it; refuses one that is not well formed (RFC 9112, 3.2), and one that is not ours.
+    /// Notes the host of a request with it; refuses a malformed one (RFC 9112, 3.2), and one not
+    /// ours.
     pub(crate) fn check(&self, request: &mut Request) -> Result<(), ServiceError> {
         let Some(host) = sent_host(request)? else {
-            // Before HTTP/1.1 there was none. No browser sends such a request.
+            // Older than HTTP/1.1, which needs no host. No browser sends such a request.
             return Ok(());
         };
         if self.is_strict && !self.is_ours(host.host()) {
@@ -72,7 +75,7 @@ impl HostRule {
     }
 }
 
-/// The one host of a request: of its address, if that is an absolute one, else of the header.
+/// The one host of a request: that of an absolute address, else that of the header.
 fn sent_host(request: &Request) -> Result<Option<Authority>, ServiceError> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
@@ -98,7 +101,7 @@ pub(crate) fn host_of(parts: &Parts) -> Result<&Authority, ServiceError> {
         .ok_or_else(|| ServiceError::bad_request("a request to this path must have a Host header"))
 }
 
-/// What is known of the server when it starts.
+/// Whether this server takes changes, as known at its start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteRule {
     is_loopback: bool,
@@ -106,7 +109,7 @@ pub(crate) struct WriteRule {
 }
 
 impl WriteRule {
-    /// `are_allowed`: the server was told to take writes wherever it listens.
+    /// `are_allowed`: the server was started with `--allow-writes`.
     pub(crate) fn new(listen: SocketAddr, are_allowed: bool) -> Self {
         Self {
             is_loopback: listen.ip().is_loopback(),
@@ -114,7 +117,7 @@ impl WriteRule {
         }
     }
 
-    /// Refuses a request to change the database, unless it is certain to be meant. `hosts` is the strict rule.
+    /// Refuses a change unless it is surely meant. `hosts` is the strict rule.
     pub(crate) fn check(self, parts: &Parts, hosts: &HostRule) -> Result<(), ServiceError> {
         if !self.is_loopback && !self.are_allowed {
             return Err(ServiceError::forbidden(
@@ -160,21 +163,22 @@ fn is_loopback_name(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// Without the brackets of an IPv6 address, and the dot that may end a name.
+/// A host without the brackets of an IPv6 address, and without the dot that may end a name.
 fn bare(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// Relative IRIs of queries and updates are resolved against the address that they were sent to
-/// (SPARQL 1.1 Protocol, 2.1.4 and 2.2.3, leave that to us).
+/// The base of relative IRIs in queries and updates: the address that the request was sent to.
+///
+/// SPARQL 1.1 Protocol, 2.1.4 and 2.2.3, leaves the choice to the server.
 pub(crate) fn base_iri(parts: &Parts) -> Option<String> {
     let host = crate::edge::guard::host_of(parts).ok()?;
     let scheme = scheme_of(parts);
     Some(format!("{scheme}://{host}{}", parts.uri.path()))
 }
 
-/// How the address of a request begins, as its client wrote it.
+/// The scheme of a request's address, as its client wrote it.
 pub(crate) fn scheme_of(parts: &Parts) -> &'static str {
     match parts.extensions.get::<Secure>() {
         Some(Secure) => "https",
@@ -202,7 +206,7 @@ mod tests {
     fn status(listen: &str, are_allowed: bool, headers: &[(&str, &str)]) -> StatusCode {
         let listen = listen.parse().unwrap();
         let mut request = request(headers);
-        // As with --cors, so that the rule for writes is asked, too.
+        // As with --cors, so that the rule for writes applies, too.
         let hosts = HostRule::new(listen, true, &["db.internal".to_owned()]);
         let rule = WriteRule::new(listen, are_allowed);
         let checked = hosts.check(&mut request);

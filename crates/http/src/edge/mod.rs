@@ -1,4 +1,4 @@
-//! What stands around every request: the access log, who asks, from where, and the server that a change is for.
+//! The layers around every request: access log, user, client address, host, forwarding of changes.
 
 pub(crate) mod access_log;
 pub(crate) mod around;

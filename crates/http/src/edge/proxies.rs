@@ -1,14 +1,16 @@
-//! Who asks from behind a proxy: the address that a trusted proxy says it was asked from.
+//! Client addresses behind trusted proxies, from `X-Forwarded-For` or `Forwarded` (RFC 7239).
 //!
 //! ```text
 //! X-Forwarded-For: 198.51.100.7, 203.0.113.5, 10.0.0.9      connection from 10.0.0.8
 //!                  anybody may write this  ^ the client      ^ trusted, as 10.0.0.9 is
 //! ```
 //!
-//! Each proxy adds at the end from whom it was asked. So the last address that is none of our proxies' is the client's, and what stands before that is what the client
-//! chose to write. A connection that comes from elsewhere is from whom it is from, whatever its head says. Both `X-Forwarded-For` and `Forwarded` (RFC 7239) are
-//! read; where a proxy knows one of them alone, a client may have written the other, so where they say different things neither is believed: then, and where an entry
-//! is no address (`unknown`, `_hidden`, a line that is broken), it is the last proxy's own.
+//! Each proxy appends the address that it was asked from. So the last address that is none of our
+//! proxies' is the client's; what stands before it is what the client chose to write. A connection
+//! from elsewhere is from its own address, whatever its head says. Both headers are read; a proxy
+//! may know only one of them, and a client may have written the other, so if they differ neither is
+//! believed. Then, and where an entry is no address (`unknown`, `_hidden`, a broken line), the
+//! client is the last proxy itself.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -19,10 +21,10 @@ use axum::http::{HeaderMap, HeaderName, header};
 use orrery_service::query_log::Peer;
 
 pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Proxies that may stand behind each other.
+/// Most proxies that may stand behind each other.
 const HOPS_MAX: usize = 32;
 
-/// Addresses and networks whose word is taken for whom they were asked by.
+/// The addresses and networks of proxies whose headers are believed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<Network>);
 
@@ -33,30 +35,30 @@ struct Network {
     bits: u32,
 }
 
-/// What is neither an address nor a network.
+/// A text that is neither an address nor a network.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is neither an address nor a network, such as 10.0.0.8, 10.0.0.0/8 or fd00::/8")]
 pub struct NotANetwork(String);
 
 impl TrustedProxies {
-    /// Of addresses and networks (`10.0.0.8`, `10.0.0.0/8`).
+    /// Parses addresses and networks (`10.0.0.8`, `10.0.0.0/8`).
     pub fn new<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Self, NotANetwork> {
         let networks = texts.into_iter().map(str::parse);
         Ok(Self(networks.collect::<Result<_, _>>()?))
     }
 
-    /// Whether there are any.
+    /// Whether there are no trusted proxies.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an address is one of them.
+    /// Whether an address is that of a trusted proxy.
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(address))
     }
 
-    /// Who has sent a request that came over a connection from this address.
+    /// The client of a request that came over a connection from `peer`.
     fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !self.contains(peer) {
             return peer;
@@ -86,7 +88,8 @@ impl TrustedProxies {
         }
     }
 
-    /// The first, from the connection on, who is no proxy of ours; the last proxy where that one does not say who that is.
+    /// The first address from the connection on that is no trusted proxy; the last proxy where an
+    /// entry is unknown.
     fn last_stranger(&self, peer: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
         let mut last = peer;
         for hop in hops.take(HOPS_MAX) {
@@ -147,7 +150,7 @@ impl FromStr for Network {
     }
 }
 
-/// `192.0.2.7`, `192.0.2.7:4711`, `2001:db8::7`, `[2001:db8::7]`, `[2001:db8::7]:4711`.
+/// Parses `192.0.2.7`, `192.0.2.7:4711`, `2001:db8::7`, `[2001:db8::7]`, `[2001:db8::7]:4711`.
 fn address_of(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
@@ -156,12 +159,13 @@ fn address_of(text: &str) -> Option<IpAddr> {
     address.ok().map(|address| address.to_canonical())
 }
 
-/// The addresses of a line of `Forwarded`, one for each proxy; a single unknown one where the line is not as it should be.
+/// The addresses of a line of `Forwarded`, one per proxy; one unknown address if it is malformed.
 fn forwarded(line: &str) -> Vec<Option<IpAddr>> {
     elements(line).unwrap_or_else(|| vec![None])
 }
 
-/// Strictly by the grammar (RFC 7239, 4): a quote that a client has left open must not swallow what a proxy has added.
+/// Parses a line strictly by the grammar (RFC 7239, 4): a quote that a client has left open must
+/// not swallow what a proxy has added.
 fn elements(line: &str) -> Option<Vec<Option<IpAddr>>> {
     let mut found = Vec::new();
     let mut rest = line.trim();
@@ -179,14 +183,14 @@ fn elements(line: &str) -> Option<Vec<Option<IpAddr>>> {
         }
         let (value, behind) = match behind.strip_prefix('"') {
             Some(quoted) => {
-                // No address has an escape in it.
+                // Addresses have no escapes.
                 let (value, behind) = quoted.split_once('"')?;
                 (!value.contains('\\')).then_some((value, behind))?
             }
             None => {
                 let end = behind.find([';', ',', ' ', '\t', '"']);
                 let (value, behind) = behind.split_at(end.unwrap_or(behind.len()));
-                // Some write addresses of IPv6 without the quotes.
+                // Some senders write IPv6 addresses without the quotes.
                 (!value.is_empty()).then_some((value, behind))?
             }
         };
@@ -210,21 +214,21 @@ fn elements(line: &str) -> Option<Vec<Option<IpAddr>>> {
     }
 }
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Debug, Clone)]
 pub struct FarEnd {
     address: IpAddr,
-    /// None where the word of nobody is taken.
+    /// None where no proxy is trusted.
     proxies: Option<Arc<TrustedProxies>>,
 }
 
 impl FarEnd {
-    /// Of connections from an address, behind these proxies.
+    /// The end of connections from an address, with these trusted proxies.
     pub fn new(address: IpAddr, proxies: Option<Arc<TrustedProxies>>) -> Self {
         Self { address, proxies }
     }
 
-    /// Who has sent a request with this head.
+    /// The client of a request with this head.
     pub(crate) fn of(&self, headers: &HeaderMap) -> Peer {
         Peer(match &self.proxies {
             Some(proxies) => proxies.client(self.address, headers),
@@ -261,7 +265,7 @@ mod tests {
         assert_eq!(of("203.0.113.5:4711"), "203.0.113.5");
         assert_eq!(of("[2001:db8::7]:4711"), "2001:db8::7");
         assert_eq!(of("::ffff:203.0.113.5"), "203.0.113.5");
-        // All are ours: it is the first that asked.
+        // All are trusted: the first has asked.
         assert_eq!(of("10.0.0.7, 10.0.0.9"), "10.0.0.7");
         let two = [(LIST, "1.2.3.4"), (LIST, "203.0.113.5")];
         assert_eq!(client("10.0.0.8", &two), "203.0.113.5");
@@ -311,7 +315,7 @@ mod tests {
             "for",
             "for=",
             "for=1.2.3.4;for=203.0.113.5",
-            // Left open by the client, and closed by what the proxy adds.
+            // The client has left it open; the proxy's addition closes it.
             "for=1.2.3.4, x=\", for=203.0.113.5",
             "for=1.2.3.4, x=\", for=\"[2001:db8::7]\"",
             "for=\"1.2.3.4\\\"\", for=203.0.113.5",

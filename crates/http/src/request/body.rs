@@ -1,14 +1,16 @@
-//! The bodies of requests: in which coding they come, how long they may be, and the memory that they take.
+//! Reads request bodies: their coding, their size limit, and the memory that they take.
 //!
 //! ```text
-//!   Content-Encoding -> frames, each counted before it is kept -> bytes as they came -> text
+//!   Content-Encoding -> frames, each counted before it is stored -> bytes as they came -> text
 //! ```
 //!
-//! - Codings are gzip, zstd, br (brotli) and none; any other is 415, with what is taken in `Accept-Encoding`.
-//! - A body may have so many bytes, as it comes and after decompression; longer ones get 413.
-//! - What a body takes is held of the engine's memory, as what queries keep is, so that `--memory` bounds both; where there is no room,
-//!   the request gets 503 if others hold it, else 507. Bodies below [`UNCOUNTED_BYTES`] are not counted, for that takes longer than they do.
-//! - It must arrive soon enough.
+//! - Codings are gzip, zstd, br (brotli) and none; any other gets 415, with the known ones in
+//!   `Accept-Encoding`.
+//! - The size limit is for the body as it comes and after decompression; a longer one gets 413.
+//! - The memory of a body is reserved from the engine's, like that of queries, so that `--memory`
+//!   limits both. Without room the request gets 503 if others hold it, else 507. Bodies below
+//!   [`UNCOUNTED_BYTES`] are not counted: counting takes longer than they do.
+//! - A body must arrive in time.
 
 use crate::options::ClientTimes;
 use axum::body::{Body, HttpBody};
@@ -24,13 +26,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Bodies up to so many bytes are not counted.
+/// Bodies up to this size are not counted.
 const UNCOUNTED_BYTES: usize = 64 << 10;
-/// Memory for decompressed text is asked for in steps of so much.
+/// Step in which memory for decompressed text is reserved.
 const STEP_BYTES: usize = 1 << 20;
-/// Others are in the way where they hold more than one part of so many.
+/// Divisor of the memory: others are the cause of a refusal if they hold more.
 const OTHERS_PART: u64 = 16;
-/// While a buffer grows it is there twice.
+/// Copies of a buffer while it grows.
 const COPIES_WHILE_GROWING: usize = 2;
 
 /// How a body is compressed, by its `Content-Encoding`.
@@ -43,7 +45,7 @@ pub(crate) enum Coding {
 }
 
 impl Coding {
-    /// What the headers say.
+    /// The coding that the headers name.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ServiceError> {
         let mut found = Self::Identity;
         for line in headers.get_all(header::CONTENT_ENCODING) {
@@ -65,7 +67,7 @@ impl Coding {
                     }
                 };
                 if found != Self::Identity {
-                    // One after the other is a way to make very much of very little.
+                    // Several codings, one after the other, make very much out of very little.
                     return Err(ServiceError::UnsupportedCoding {
                         coding: text.to_owned(),
                     });
@@ -76,7 +78,10 @@ impl Coding {
         Ok(found)
     }
 
-    /// Whether data that begin so can be of this coding. The parsers of documents tell compression by the same bytes, but for brotli, which has none of its own.
+    /// Whether data that begin with these bytes may have this coding.
+    ///
+    /// The parsers of documents recognize compression by the same bytes; brotli has none of its
+    /// own.
     pub(crate) fn fits(self, first: &[u8]) -> bool {
         match self {
             Self::Identity => true,
@@ -91,7 +96,7 @@ impl Coding {
         }
     }
 
-    /// What decompressing data that begin so takes beside the text, where that is not little.
+    /// Memory that decompression takes beside the text, where it is not little.
     pub(crate) fn window_bytes(self, first: &[u8]) -> usize {
         match (self, first.first()) {
             (Self::Brotli, Some(&first)) => brotli_window_bytes(first).unwrap_or(0),
@@ -118,7 +123,7 @@ impl Coding {
         }
     }
 
-    /// What a body that is not of its coding gets.
+    /// The error for a body that does not have its coding.
     pub(crate) fn mismatch(self) -> ServiceError {
         ServiceError::bad_request(format!(
             "Content-Encoding says {}, and the request's body is no {} data",
@@ -128,7 +133,7 @@ impl Coding {
     }
 }
 
-/// How much room a body will need: what its head says, else as much as it may have.
+/// The room that a body needs: its length as the head says, else the limit.
 pub(crate) fn body_bytes(parts: &Parts, limit_bytes: usize) -> usize {
     let has_none = matches!(parts.method, Method::GET | Method::HEAD);
     let length = parts.headers.get(header::CONTENT_LENGTH);
@@ -138,19 +143,20 @@ pub(crate) fn body_bytes(parts: &Parts, limit_bytes: usize) -> usize {
         .min(limit_bytes)
 }
 
-/// How long a client may take to send a body, or more of one that goes to the disk; comes with a request where it is not the default.
+/// Time for a client to send a body, or more of one that goes to the disk; the default if the
+/// request has none.
 pub(crate) fn body_time_max(parts: &Parts) -> Duration {
     client_times(parts).body_max
 }
 
-/// How long the client of a request may take for what.
+/// The time limits for the client of a request.
 pub(crate) fn client_times(parts: &Parts) -> ClientTimes {
     let times = parts.extensions.get::<ClientTimes>().copied();
     times.unwrap_or_default()
 }
 
-/// How fast a body comes that may take as long as it likes otherwise: a client that sends a byte in time would keep its connection for ever. Only the time counts in
-/// which the server has waited.
+/// Checks the pace of a body without a time limit: a byte now and then would keep its connection
+/// for ever. Only the time in which the server has waited counts.
 #[derive(Debug)]
 pub(crate) struct UploadPace {
     times: ClientTimes,
@@ -167,10 +173,10 @@ impl UploadPace {
         }
     }
 
-    /// So much came after a wait.
+    /// Counts bytes that came after a wait.
     ///
     /// # Errors
-    /// When it was too little in the time of a window.
+    /// When they were too few in the time of a window.
     pub(crate) fn came(&mut self, bytes: usize, waited: Duration) -> Result<(), ServiceError> {
         self.bytes += bytes as u64;
         self.waited += waited;
@@ -189,7 +195,7 @@ impl UploadPace {
     }
 }
 
-/// A body as it came, and the memory that is held for it.
+/// A body as it came, and the memory that is reserved for it.
 #[derive(Debug)]
 pub(crate) struct HeldBody {
     pub(crate) bytes: Bytes,
@@ -197,7 +203,7 @@ pub(crate) struct HeldBody {
     pub(crate) memory: BodyMemory,
 }
 
-/// The memory that a request takes beside the queries'.
+/// The memory of a request beside its queries'.
 #[derive(Debug)]
 pub(crate) struct BodyMemory {
     engine: Arc<Engine>,
@@ -213,7 +219,7 @@ impl BodyMemory {
         }
     }
 
-    /// Holds so much from now on.
+    /// Reserves this much from now on, in place of what was.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ServiceError> {
         if self.held.is_none() && bytes <= UNCOUNTED_BYTES {
             return Ok(());
@@ -241,7 +247,7 @@ impl BodyMemory {
     }
 }
 
-/// Reads a body of at most so many bytes to its end.
+/// Reads a body of at most `limit_bytes` to its end.
 pub(crate) async fn read(
     engine: &Arc<Engine>,
     parts: &Parts,
@@ -250,7 +256,7 @@ pub(crate) async fn read(
 ) -> Result<HeldBody, ServiceError> {
     let coding = Coding::of(&parts.headers)?;
     let too_large = || ServiceError::PayloadTooLarge { limit_bytes };
-    // What says that it is too long need not be sent at all.
+    // A body that announces too great a length need not be sent at all.
     if body.size_hint().lower() > limit_bytes as u64 {
         return Err(too_large());
     }
@@ -268,7 +274,7 @@ pub(crate) async fn read(
             continue;
         };
         if whole.is_empty() && buffer.is_empty() {
-            // Mostly it is all that comes.
+            // Usually it is all that comes.
             whole = data;
         } else {
             let length = whole.len() + buffer.len() + data.len();
@@ -301,13 +307,14 @@ pub(crate) async fn read(
     })
 }
 
-/// What a body that broke off gets.
+/// The error for a body that broke off.
 pub(crate) fn unreadable(error: &dyn std::fmt::Display) -> ServiceError {
     ServiceError::bad_request(format!("the request body could not be read: {error}"))
 }
 
 impl HeldBody {
-    /// The text of a body, decompressed, and with memory held for `copies` of it. Takes its time if the body is compressed.
+    /// The text of a body, decompressed, with memory reserved for `copies` of it. Slow if the body
+    /// is compressed.
     pub(crate) fn into_text(
         mut self,
         limit_bytes: usize,

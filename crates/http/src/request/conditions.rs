@@ -1,18 +1,21 @@
-//! Conditional requests (RFC 9110, 13): entity tags, and what `If-Match`, `If-None-Match` and `If-Unmodified-Since` ask for.
+//! Conditional requests (RFC 9110, 13): entity tags, `If-Match`, `If-None-Match` and
+//! `If-Unmodified-Since`.
 //!
 //! ```text
 //! "17"            commit 17, in the answer to a change
 //! "17-turtle-62a…"     what was read from commit 17 of that time, as Turtle
 //! "17-csv-62a…-gzip"   the same as CSV, compressed
-//! "17-csv-62a…-s5d0e…" the same as somebody reads it who may not see all graphs
+//! "17-csv-62a…-s5d0e…" the same, read by someone who may not see all graphs
 //! ```
 //!
-//! A tag names the state that was read, and the form in which it was written, so each representation has its own, as
-//! strong tags must. A condition on a change is about the state: any tag of the current commit meets `If-Match`, so what
-//! was read in any format can be checked against. For reading, `If-None-Match` is met by the very tag only.
+//! A tag names the commit that was read, and the form of the answer, so each representation has its
+//! own tag, as strong tags must. A condition on a change is about the commit: any tag of the
+//! current one meets `If-Match`, so what was read in any format can be checked against. For
+//! reading, only the very same tag meets `If-None-Match`.
 //!
 //! - `If-Match` (strong comparison) or, without it, `If-Unmodified-Since` fails: 412.
-//! - `If-None-Match` (weak comparison) fails: 304 for GET and HEAD, 412 for all others. `*` is any graph that is there.
+//! - `If-None-Match` (weak comparison) fails: 304 for GET and HEAD, 412 for all others. `*` is any
+//!   graph that exists.
 //! - `If-Modified-Since` is ignored: dates of whole seconds cannot tell two commits apart.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -23,14 +26,14 @@ use orrery_term::Prefixes;
 use sha2::{Digest, Sha256};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Tags that one header may list.
+/// Most tags in one header.
 const TAGS_MAX: usize = 64;
 /// Bytes of a scope's digest in a tag.
 const TAG_DIGEST_BYTES: usize = 16;
-/// What the compression of an answer adds to its tag.
+/// Suffixes that compression adds to the tag of an answer.
 const CODINGS: [&str; 3] = ["-gzip", "-br", "-zstd"];
 
-/// What a request wants to be so.
+/// The conditions of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Conditions {
     if_match: Option<Tags>,
@@ -52,13 +55,13 @@ struct Tag {
     text: String,
 }
 
-/// The state that a request is about.
+/// The commit that a request is about, and whether its target exists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
     pub(crate) commit: u64,
     /// When it was committed, in microseconds since 1970.
     pub(crate) time_us: i64,
-    /// Whether what the address names is there.
+    /// Whether the address names something that exists.
     pub(crate) exists: bool,
 }
 
@@ -71,12 +74,13 @@ impl Conditions {
         })
     }
 
-    /// Whether nothing is asked for.
+    /// Whether the request has no conditions.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// For everything but reading: fails unless the state is what the client wants.
+    /// Fails a request that does more than read, unless the commit is the one that the client
+    /// wants.
     pub(crate) fn check_change(&self, state: State) -> Result<(), ServiceError> {
         self.check_state(state)?;
         let is_met = match &self.if_none_match {
@@ -98,8 +102,9 @@ impl Conditions {
         })
     }
 
-    /// For reading what is there. Gives the tag of what the client has, if that is what would be read in this format; a method that is not
-    /// for reading fails then. Without a format, what is read is never the same.
+    /// Checks a request that reads: returns the client's tag if its cached answer is still valid.
+    ///
+    /// A method that is not for reading fails then. Without a format, no cached answer is valid.
     pub(crate) fn check_read(
         &self,
         method: &Method,
@@ -157,7 +162,7 @@ impl Conditions {
     }
 }
 
-/// Whether one of the tags is of this commit, in whatever form it was read.
+/// Whether one of the tags is of this commit, in any format.
 fn names_commit(tags: &[Tag], commit: u64) -> bool {
     tags.iter().any(|tag| {
         let number = tag.text.split('-').next().unwrap_or_default();
@@ -165,12 +170,13 @@ fn names_commit(tags: &[Tag], commit: u64) -> bool {
     })
 }
 
-/// The header that tells the tag of what is read from a commit in the format with this name.
+/// The `ETag` of what is read from a commit in the format with this name.
 pub(crate) fn etag_of_read(commit: u64, format: &str) -> HeaderValue {
     header_of(format!("\"{commit}-{format}\""))
 }
 
-/// What a scope that hides graphs adds to the tag: a digest of the graphs that it shows. Askers who see the same have the same tag.
+/// The part of the tag for a scope that hides graphs: a digest of the visible graphs. Askers who
+/// see the same have the same tag.
 pub(crate) fn tag_of_scope(scope: &ReadScope) -> &str {
     scope.digest(tag_of_graphs).unwrap_or_default()
 }
@@ -191,7 +197,7 @@ fn tag_of_graphs(graphs: &GraphNames) -> String {
     shown_digest("-s", digest)
 }
 
-/// What a scope of SQL that hides tables or graphs adds to the tag.
+/// The part of the tag for a SQL scope that hides tables or graphs.
 pub(crate) fn tag_of_tables(scope: &SqlScope) -> String {
     let of_graphs = tag_of_scope(&scope.graphs);
     let Some(tables) = &scope.reads else {
@@ -211,7 +217,7 @@ pub(crate) fn tag_of_tables(scope: &SqlScope) -> String {
     shown_digest("-t", digest) + of_graphs
 }
 
-/// What the prefixes that are assumed add to the tag of an old state, which is read with those of the present one.
+/// The part of the tag for the assumed prefixes, where an old commit is read with the present ones.
 pub(crate) fn tag_of_prefixes(prefixes: &Prefixes) -> String {
     if prefixes.is_empty() {
         return String::new();
@@ -230,23 +236,23 @@ fn shown_digest(mark: &str, digest: Sha256) -> String {
     shown.fold(mark.to_owned(), |tag, byte| format!("{tag}{byte:02x}"))
 }
 
-/// The header that tells the tag of a commit.
+/// The `ETag` of a commit.
 pub(crate) fn etag_of_commit(commit: u64) -> HeaderValue {
     header_of(format!("\"{commit}\""))
 }
 
-/// A tag without what compression has added to it.
+/// A tag without the suffix of compression.
 fn plain(tag: &str) -> &str {
     let ending = CODINGS.iter().find_map(|ending| tag.strip_suffix(ending));
     ending.unwrap_or(tag)
 }
 
 fn header_of(tag: String) -> HeaderValue {
-    // Of digits, letters and hyphens, which always are a header.
+    // Made of digits, letters and hyphens, so always a valid header.
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\""))
 }
 
-/// Makes the tag of an answer that was compressed on its way another one than that of the plain answer.
+/// Gives an answer that was compressed on its way a tag of its own.
 pub(crate) fn mark_compressed(headers: &mut HeaderMap) {
     let coding = headers.get(header::CONTENT_ENCODING);
     let Some(ending) = coding.and_then(|coding| {
@@ -257,7 +263,7 @@ pub(crate) fn mark_compressed(headers: &mut HeaderMap) {
     };
     let plain = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
     let plain = plain.and_then(|tag| tag.strip_prefix('"')?.strip_suffix('"'));
-    // One that another server has answered is marked already.
+    // The answer of another server is marked already.
     let is_marked = |tag: &&str| CODINGS.iter().any(|ending| tag.ends_with(ending));
     if let Some(plain) = plain.filter(|tag| !is_marked(tag)) {
         let compressed = header_of(format!("\"{plain}{ending}\""));
@@ -304,7 +310,8 @@ fn tags(headers: &HeaderMap, name: HeaderName) -> Result<Option<Tags>, ServiceEr
     Ok(Some(Tags::Listed(listed)))
 }
 
-/// `W/"..."` or `"..."` at the beginning of a list, and what follows it. A comma may stand inside of a tag.
+/// Parses `W/"..."` or `"..."` at the beginning of a list; returns the tag and the rest. A comma
+/// may stand inside a tag.
 fn first_tag(text: &str) -> Option<(Tag, &str)> {
     let strong = text.strip_prefix("W/");
     let (tag, after) = strong.unwrap_or(text).strip_prefix('"')?.split_once('"')?;
@@ -327,7 +334,7 @@ fn display_name(name: &HeaderName) -> &'static str {
     }
 }
 
-/// What is no date is ignored (RFC 9110, 13.1.4).
+/// The date of a header; an invalid one is ignored (RFC 9110, 13.1.4).
 fn date_us(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     let text = headers.get(name)?.to_str().ok()?;
     let date: SystemTime = httpdate::parse_http_date(text).ok()?;
@@ -451,7 +458,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.status(), StatusCode::PRECONDITION_FAILED);
         assert_eq!(posted.check_read(&Method::GET, NOW, None).unwrap(), None);
-        // Who has the compressed answer is told of that.
+        // The answer 304 names the tag of the compressed answer.
         let known = conditions(&[(header::IF_NONE_MATCH, "\"17-csv-gzip\"")]).unwrap();
         let known = known.check_read(&Method::GET, NOW, Some("csv")).unwrap();
         assert_eq!(known.unwrap(), "\"17-csv-gzip\"");

@@ -1,8 +1,8 @@
-//! Documents of RDF as requests bring them, and as `LOAD` names them.
+//! RDF documents, as requests bring them and as `LOAD` names them.
 //!
-//! `LOAD <http...>` asks other machines within the server's allow-list; `LOAD <file:...>` reads below
-//! the one directory that the server was started with, if there is one. Symbolic links are followed
-//! first and the result is checked, so none leads out of it.
+//! `LOAD <http...>` asks other machines within the server's allow-list; `LOAD <file:...>` reads
+//! below the one directory that the server was started with, if there is one. Symbolic links are
+//! resolved first and the result is checked, so none leads out of it.
 
 use crate::request::media_type::MediaType;
 use axum::http::{HeaderMap, header};
@@ -21,29 +21,29 @@ use tokio::runtime::Runtime;
 
 /// Most memory that the statements of one document may take.
 pub const DOCUMENT_MEMORY_BYTES: usize = 1 << 30;
-/// One document may take one part of so many of an engine's memory.
+/// Divisor of an engine's memory: most that one document may take.
 const DOCUMENT_MEMORY_PART: u64 = 4;
 
-/// Between two looks whether somebody still waits for a document.
+/// Pause between two checks whether anyone still waits for a document.
 const TIME_PER_LOOK: Duration = Duration::from_millis(10);
 
-/// What is asked for: our parsers' formats.
+/// The `Accept` header: our parsers' formats.
 const ACCEPT: &str = "text/turtle, application/n-triples, application/n-quads, application/trig, \
                       application/rdf+xml;q=0.9, application/ld+json;q=0.8";
 
-/// Where `LOAD` finds documents.
+/// Sources of the documents that `LOAD` names: other machines, and a directory.
 #[derive(Debug)]
 pub struct Documents {
-    /// Asks other machines, within its allow-list, on a runtime of its own.
+    /// The client of other machines, within its allow-list, on a runtime of its own.
     remote: Option<(Client, Runtime)>,
     /// `file:` IRIs below this directory are read.
     directory: Option<PathBuf>,
-    /// In whose memory a document is counted while it is read; without one it is bounded only.
+    /// The engine whose memory counts a document while it is read; without one it is only limited.
     engine: Option<Arc<Engine>>,
 }
 
 impl Documents {
-    /// Documents below a directory, and at the addresses that a list allows; without either, none.
+    /// Allows documents below a directory, and at the addresses of a list; without either, none.
     pub fn new(directory: Option<PathBuf>, allow: AllowList) -> Result<Self, String> {
         if let Some(directory) = directory.as_deref().filter(|path| !path.is_dir()) {
             return Err(format!(
@@ -75,7 +75,7 @@ impl Documents {
         })
     }
 
-    /// Counts what is read as memory of an engine.
+    /// Counts documents as memory of an engine.
     pub fn counted_in(mut self, engine: &Arc<Engine>) -> Self {
         self.engine = Some(Arc::clone(engine));
         self
@@ -134,10 +134,10 @@ impl Documents {
                 "files are not loaded; start with --load-dir DIR to allow one directory".to_owned(),
             );
         };
-        // Where that directory is, is not for those who ask.
+        // The message does not say where that directory is.
         let refused = || "it is not a file below the directory of --load-dir".to_owned();
         let path = url.to_file_path().map_err(|()| refused())?;
-        // What does not exist and what is elsewhere look the same from outside.
+        // Missing files and files elsewhere look the same from outside.
         let path = path.canonicalize().map_err(|_| refused())?;
         let root = directory.canonicalize().map_err(|_| refused())?;
         if !path.starts_with(&root) || !path.is_file() {
@@ -190,7 +190,7 @@ impl Documents {
     }
 }
 
-/// Ends when nobody holds what is given any more.
+/// Completes when nobody waits any more: the last holder has dropped it.
 async fn abandoned(waiting: Option<Weak<()>>) {
     let Some(waiting) = waiting else {
         return std::future::pending().await;
@@ -200,7 +200,7 @@ async fn abandoned(waiting: Option<Weak<()>>) {
     }
 }
 
-/// Memory that the statements of one document may take in an engine.
+/// Most memory of an engine that the statements of one document may take.
 pub(crate) fn document_memory_bytes(engine: &Engine) -> usize {
     let part = engine.options().memory_bytes / DOCUMENT_MEMORY_PART;
     usize::try_from(part).map_or(DOCUMENT_MEMORY_BYTES, |part| {
@@ -208,12 +208,12 @@ pub(crate) fn document_memory_bytes(engine: &Engine) -> usize {
     })
 }
 
-/// Where the statements of a document go.
+/// The graphs that the statements of a document go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placement<'n> {
-    /// Where they say.
+    /// The graphs that the statements name.
     AsWritten,
-    /// All into one graph: the default graph has no name.
+    /// One graph for all; the default graph has no name.
     Graph(Option<&'n str>),
 }
 
@@ -226,7 +226,9 @@ pub(crate) fn add(
     add_placed(document, scope, Placement::AsWritten, statements).map(drop)
 }
 
-/// The same; false, and only some of it is added, if a statement names another graph than that where all shall go.
+/// Adds a document to statements in its placement.
+///
+/// False, with only some of it added, if a statement names another graph than the one for all.
 pub(crate) fn add_placed(
     document: &orrery_loader::Document,
     scope: &str,
@@ -300,7 +302,7 @@ pub(crate) fn format_of_body(headers: &HeaderMap) -> Result<Format, ServiceError
 const KNOWN: &str = "text/turtle, application/n-triples, application/n-quads, application/trig, \
                      application/rdf+xml or application/ld+json";
 
-/// The format of a media type, whose parameters do not matter.
+/// The format of a media type; its parameters do not matter.
 pub(crate) fn format_of_type(content_type: &str) -> Option<Format> {
     Some(match MediaType::parse(content_type).essence() {
         "text/turtle" | "application/turtle" | "application/x-turtle" => Format::Turtle,
@@ -313,7 +315,7 @@ pub(crate) fn format_of_type(content_type: &str) -> Option<Format> {
     })
 }
 
-/// Whether a format can name the graphs of its statements, and is used for that.
+/// Whether a format names the graphs of its statements, and is used for that.
 pub(crate) fn has_graphs(format: Format) -> bool {
     match format {
         Format::NQuads | Format::TriG => true,

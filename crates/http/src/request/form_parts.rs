@@ -1,12 +1,13 @@
-//! The parts of a body of `multipart/form-data` (RFC 7578), told apart as they come.
+//! Parser of `multipart/form-data` (RFC 7578) that yields the parts of a body as they come.
 //!
 //! ```text
-//! chunks of a body -> push -> next: the head of a part -> next: its bytes, in pieces -> next: the head of the next part ...
-//!                                  None: more has to come                              finish: whether all has come
+//! chunks of a body -> push -> next: head of a part -> next: its bytes, in pieces -> next: next head
+//!                                None: more has to come                  finish: whether all came
 //! ```
 //!
-//! Held at a time are the bytes that were pushed and not asked for, the head of a part at most ([`HEAD_BYTES_MAX`]), and the length of a boundary: pieces are handed out
-//! as soon as no boundary can begin in them. What stands before the first boundary and behind the last one is passed over.
+//! It holds the bytes that were pushed and not taken, the head of a part at most
+//! ([`HEAD_BYTES_MAX`]), and the length of a boundary: pieces are returned as soon as no boundary
+//! can begin in them. What stands before the first boundary and behind the last one is skipped.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memmem::find;
@@ -16,19 +17,19 @@ use crate::request::media_type::MediaType;
 use axum::http::HeaderMap;
 use orrery_service::errors::ServiceError;
 
-/// The head of a part is not longer.
+/// Most bytes of a part's head.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// A boundary is not longer (RFC 2046, 5.1.1).
+/// Most bytes of a boundary (RFC 2046, 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
-/// White space behind a boundary.
+/// Most white space behind a boundary.
 const PADDING_BYTES_MAX: usize = 256;
 
-/// What a part says of itself.
+/// The head of a part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PartHead {
     /// The name of the field.
     pub(crate) name: String,
-    /// None where it is no file.
+    /// None if the part is no file.
     pub(crate) file_name: Option<String>,
     pub(crate) content_type: Option<String>,
 }
@@ -36,13 +37,13 @@ pub(crate) struct PartHead {
 /// A piece of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A part begins, and the one before has ended.
+    /// A new part begins; the one before has ended.
     Head(PartHead),
-    /// Some of its bytes, not none.
+    /// Bytes of the part, at least one.
     Bytes(Bytes),
 }
 
-/// What is wrong with a body that should be a form.
+/// The reason why a body is no valid form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the multipart body is broken: {0}")]
 pub(crate) struct BrokenForm(&'static str);
@@ -53,16 +54,16 @@ impl From<BrokenForm> for ServiceError {
     }
 }
 
-/// See the module.
+/// An incremental parser of the parts of a form.
 #[derive(Debug)]
 pub(crate) struct FormParts {
-    /// A line end and what begins a boundary.
+    /// A line end and the beginning of a boundary.
     delimiter: Vec<u8>,
     held: BytesMut,
     place: Place,
 }
 
-/// What comes next in what is held.
+/// The position of the parser in the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Preamble,
@@ -74,27 +75,27 @@ enum Place {
 }
 
 impl FormParts {
-    /// For a body with these headers.
+    /// Makes a parser for a body with these headers.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, BrokenForm> {
         let boundary = MediaType::of_body(headers).and_then(|found| found.parameter("boundary"));
         let boundary = boundary.filter(|it| (1..=BOUNDARY_BYTES_MAX).contains(&it.len()));
         let boundary = boundary.ok_or(BrokenForm("its Content-Type has no boundary"))?;
         Ok(Self {
             delimiter: format!("\r\n--{boundary}").into_bytes(),
-            // The first boundary may be all that begins a body.
+            // A body may begin with the first boundary.
             held: BytesMut::from(&b"\r\n"[..]),
             place: Place::Preamble,
         })
     }
 
-    /// More has come.
+    /// Adds bytes that have come.
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         if self.place != Place::Epilogue {
             self.held.extend_from_slice(chunk);
         }
     }
 
-    /// The next piece; `None` where more has to come before there is one.
+    /// The next piece; `None` if more has to come first.
     pub(crate) fn next(&mut self) -> Result<Option<Piece>, BrokenForm> {
         loop {
             match self.place {
@@ -138,7 +139,7 @@ impl FormParts {
         }
     }
 
-    /// No more will come.
+    /// Checks, at the end of the body, that the form is complete.
     pub(crate) fn finish(&self) -> Result<(), BrokenForm> {
         match self.place {
             Place::Epilogue => Ok(()),
@@ -149,7 +150,7 @@ impl FormParts {
         }
     }
 
-    /// Passes the next boundary, if it is there; gives what is before it.
+    /// Skips the next boundary, if it is there; returns what is before it.
     fn pass_boundary(&mut self) -> Option<Bytes> {
         let before = find(&self.held, &self.delimiter)?;
         let before = self.held.split_to(before).freeze();
@@ -161,7 +162,7 @@ impl FormParts {
         }
     }
 
-    /// What is held and belongs to no boundary, whatever comes.
+    /// Held bytes that cannot be part of a boundary, whatever comes.
     fn before_boundary(&mut self) -> Bytes {
         let safe = (self.held.len() + 1).saturating_sub(self.delimiter.len());
         self.held.split_to(safe).freeze()
@@ -189,7 +190,7 @@ impl FormParts {
 }
 
 impl PartHead {
-    /// Of its lines.
+    /// Parses the lines of a head.
     fn of(head: &[u8]) -> Self {
         let text = String::from_utf8_lossy(head);
         let mut found = Self::default();
@@ -212,12 +213,12 @@ impl PartHead {
     }
 }
 
-/// The parameter of a `Content-Disposition`. Quotes in it come as `\"` or as `%22` (HTML, 4.10.21.8).
+/// A parameter of `Content-Disposition`. Quotes in it come as `\"` or as `%22` (HTML, 4.10.21.8).
 fn parameter(value: &str, wanted: &str) -> Option<String> {
     let mut rest = value.split_once(';')?.1;
     loop {
         let (name, behind) = rest.split_once('=')?;
-        // What has no value is passed over.
+        // Parameters without a value are skipped.
         let name = name.rsplit(';').next().unwrap_or_default().trim();
         let behind = behind.trim_start();
         let (value, after) = match behind.strip_prefix('"') {
@@ -234,7 +235,7 @@ fn parameter(value: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// A text up to its closing quote, and what is behind the parameter.
+/// The text up to its closing quote, and what is behind the parameter.
 fn quoted_text(quoted: &str) -> (String, &str) {
     let mut text = String::new();
     let mut characters = quoted.char_indices();
@@ -242,7 +243,7 @@ fn quoted_text(quoted: &str) -> (String, &str) {
         let rest = quoted.get(at + 1..).unwrap_or_default();
         match character {
             '"' => return (text, rest.split_once(';').map_or("", |(_, after)| after)),
-            // Any other is part of a name of Windows.
+            // Any other backslash is part of a Windows file name.
             '\\' if rest.starts_with(['"', '\\']) => {
                 text.extend(characters.next().map(|(_, escaped)| escaped));
             }
@@ -252,7 +253,7 @@ fn quoted_text(quoted: &str) -> (String, &str) {
     (text, "")
 }
 
-/// A text as RFC 8187 has it: `UTF-8''caf%C3%A9.ttl`.
+/// Decodes an RFC 8187 text: `UTF-8''caf%C3%A9.ttl`.
 fn extended(value: &str) -> Option<String> {
     let (charset, rest) = value.split_once('\'')?;
     let (_, text) = rest.split_once('\'')?;
@@ -302,7 +303,7 @@ mod tests {
         form.finish().map(|()| found)
     }
 
-    /// What another parser makes of it.
+    /// What another parser makes of the body.
     async fn parts_by_another(body: Vec<u8>) -> Option<Vec<Part>> {
         let mut request = Request::new(Body::from(body));
         *request.headers_mut() = headers("xyz");
@@ -332,7 +333,7 @@ mod tests {
         prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
     }
 
-    /// What a part may have in it.
+    /// Content that a part may have.
     fn lawful_content() -> impl Strategy<Value = Vec<u8>> {
         content().prop_filter("a boundary", |content| {
             find(content, b"\r\n--xyz").is_none()

@@ -1,12 +1,12 @@
-//! Media types as headers write them (RFC 9110, 8.3.1): the only place that takes one apart.
+//! The parser of media types in headers (RFC 9110, 8.3.1); nothing else takes one apart.
 //!
 //! ```text
 //! Text/Turtle ; charset="UTF-8"   ->   text/turtle, and the parameters one by one
 //! ```
 //!
-//! Lenient where clients are: a semicolon too many, or white space around one (RFC 9110, 5.6.6, allows it; the crate `mime` does not), harms
-//! nothing, and a parameter without `=` is passed over. What is between the parts is not judged here: an unknown type is unknown to whoever
-//! asked.
+//! Lenient where clients are: an extra semicolon, or white space around one (RFC 9110, 5.6.6,
+//! allows it; the crate `mime` does not), is harmless, and a parameter without `=` is skipped. The
+//! parts are not judged here: an unknown type is unknown to the caller.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
@@ -18,7 +18,7 @@ pub(crate) struct MediaType<'t> {
 }
 
 impl<'t> MediaType<'t> {
-    /// Takes a media type apart; also what is none, which then has no meaning to anyone.
+    /// Splits a media type; a text that is none matches nothing.
     pub(crate) fn parse(text: &'t str) -> Self {
         let (essence, parameters) = text.split_once(';').unwrap_or((text, ""));
         Self {
@@ -27,7 +27,7 @@ impl<'t> MediaType<'t> {
         }
     }
 
-    /// Of the body of a request; `None` without a `Content-Type`, and of one that is no ASCII text.
+    /// The media type of a request's body; `None` without a `Content-Type` in ASCII.
     pub(crate) fn of_body(headers: &'t HeaderMap) -> Option<Self> {
         let value: &HeaderValue = headers.get(header::CONTENT_TYPE)?;
         value.to_str().ok().map(Self::parse)
@@ -44,7 +44,7 @@ impl<'t> MediaType<'t> {
         (!main.is_empty() && !sub.is_empty()).then_some((main, sub))
     }
 
-    /// The first parameter of a name, without its quotes. Its case is the sender's.
+    /// The first parameter with this name, without its quotes. Its case is the sender's.
     pub(crate) fn parameter(&self, name: &str) -> Option<&'t str> {
         let mut pairs = self
             .parameters

@@ -1,8 +1,10 @@
-//! The oldest state that a request takes: `Orrery-Min-Commit: 17`, or `min-commit=17` in the address.
+//! The oldest commit that a request accepts: `Orrery-Min-Commit: 17`, or `min-commit=17` in the
+//! address.
 //!
 //! ```text
-//! request -> who asks? -> is the commit there? -> the handlers
-//!                            no: look for a newer state, again and again, for a while (orrery_service::writes::freshness)
+//! request -> user -> is the commit here? -> the handlers
+//!                      no: look for a newer one, again and again, for a while
+//!                          (orrery_service::writes::freshness)
 //! ```
 //!
 //! The commit is the one that the answer to a change named. `/health` waits for nothing.
@@ -14,12 +16,12 @@ use memchr::memmem;
 use crate::request::parameters::{decode_name, decode_value, pairs};
 use orrery_service::errors::ServiceError;
 
-/// The header, whose value is the number of a commit.
+/// The header with the number of a commit.
 pub(crate) const MIN_COMMIT: HeaderName = HeaderName::from_static("orrery-min-commit");
-/// The parameter of the same meaning.
+/// The URL parameter of the same meaning.
 pub(crate) const MIN_COMMIT_PARAMETER: &str = "min-commit";
 
-/// Whether a request may ask for a commit.
+/// Whether a request may ask for a commit; a cheap check.
 pub(crate) fn is_asked(request: &Request) -> bool {
     let is_in = |query: &str| memmem::find(query.as_bytes(), MIN_COMMIT_PARAMETER.as_bytes());
     request.headers().contains_key(MIN_COMMIT) || request.uri().query().and_then(is_in).is_some()
@@ -47,7 +49,7 @@ fn of_address(uri: &Uri) -> Result<Option<u64>, ServiceError> {
     Ok(None)
 }
 
-/// The number of a commit.
+/// Parses the number of a commit; `what` names it in the error.
 pub(crate) fn parse_commit(what: &str, text: &str) -> Result<u64, ServiceError> {
     text.parse().map_err(|_| {
         ServiceError::bad_request(format!(
@@ -56,7 +58,7 @@ pub(crate) fn parse_commit(what: &str, text: &str) -> Result<u64, ServiceError> 
     })
 }
 
-/// Refuses the parameter in a body, which nobody has read when the state is waited for.
+/// Refuses the parameter in a body, which is not read yet when the request waits for a commit.
 pub(crate) fn check_in_address(is_body: bool) -> Result<(), ServiceError> {
     match is_body {
         false => Ok(()),

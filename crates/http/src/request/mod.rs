@@ -1,4 +1,4 @@
-//! What a request says: its body, its parameters, its conditions, the formats that it takes.
+//! The parts of a request: its body, its parameters, its conditions, the formats that it accepts.
 
 pub(crate) mod body;
 pub(crate) mod conditions;

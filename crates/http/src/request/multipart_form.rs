@@ -1,7 +1,8 @@
-//! Queries and updates in the other form that browsers and `curl -F` send: `multipart/form-data`, made into
+//! Converts queries and updates in `multipart/form-data`, as browsers and `curl -F` send them, to
 //! `name=value&...`.
 //!
-//! A node that does not write finds an update in it as in a plain form, by reading it, and sends the request on as it came.
+//! A node that does not write detects an update in it as in a plain form, by reading it, and
+//! forwards the request as it came.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use url::form_urlencoded::byte_serialize;
 use crate::request::form_parts::{FormParts, Piece};
 use orrery_service::errors::ServiceError;
 
-/// The same as a plain form, and its headers.
+/// Rewrites the body as a plain form, with its headers.
 ///
 /// # Errors
 /// When the parts cannot be told apart.

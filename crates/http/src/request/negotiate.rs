@@ -1,9 +1,8 @@
-//! Content negotiation (RFC 9110, 12.5.1): from an `Accept` header and the formats
-//! that fit the answer to the one to send.
+//! Content negotiation (RFC 9110, 12.5.1): chooses the format of an answer by the `Accept` header.
 //!
-//! The quality of a media type is that of the most specific range that matches it. Among
-//! equal qualities a type the client named wins over one that a wildcard
-//! covers, then the server's order decides. A range that cannot be parsed matches nothing.
+//! The quality of a media type is that of the most specific range that matches it. Among equal
+//! qualities a type the client named wins over one that a wildcard covers, then the server's order
+//! decides. A range that cannot be parsed matches nothing.
 
 use crate::request::media_type::MediaType;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -18,7 +17,7 @@ pub(crate) struct Chosen<F> {
 }
 
 impl<F> Chosen<F> {
-    /// The `Content-Type` header. Text types state their encoding, for RFC 2046 would have it ASCII.
+    /// The `Content-Type` header. Text types state their encoding: by RFC 2046 it would be ASCII.
     pub(crate) fn content_type(&self) -> HeaderValue {
         content_type_of(self.media_type)
     }
@@ -36,7 +35,7 @@ fn content_type_of(media_type: &'static str) -> HeaderValue {
     HeaderValue::from_static(with_charset)
 }
 
-/// What a client takes: an explicit `format=` parameter, else its `Accept` headers.
+/// The formats that a client accepts: a `format=` parameter, else its `Accept` headers.
 #[derive(Debug, Clone)]
 pub(crate) struct AcceptedFormats {
     format: Option<String>,
@@ -46,9 +45,9 @@ pub(crate) struct AcceptedFormats {
 /// Why no format could be chosen.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoFormat {
-    /// `format=` names nothing that fits: the name, and what would.
+    /// `format=` has an unknown name; `known` lists the valid ones.
     UnknownName { name: String, known: String },
-    /// Nothing in `Accept` fits: what there is.
+    /// Nothing in `Accept` fits; `offered` lists the formats.
     NotAcceptable { offered: String },
 }
 
@@ -150,7 +149,7 @@ impl AcceptedFormats {
             let Some(found) = match_of(ranges, offer.media_type) else {
                 continue;
             };
-            // Strictly better only: the first of equals is the server's favourite.
+            // Only a strictly better one: the first of equals is the server's favourite.
             if best.as_ref().is_none_or(|(held, _)| found > *held) {
                 best = Some((found, offer));
             }
@@ -159,10 +158,11 @@ impl AcceptedFormats {
     }
 }
 
-/// What some clients send for: choose one.
+/// The value by which some clients leave the choice to the server.
 const AUTOMATIC: &str = "auto";
 
-/// The name by which a format goes here, of those by which other servers and their clients call it. A `+` that nobody has encoded came as a space.
+/// The format's name here, for a name that other servers and their clients use. A `+` that was not
+/// encoded came as a space.
 fn name_here(name: &str) -> Cow<'_, str> {
     let written = name.to_ascii_lowercase().replace(' ', "+");
     match written.as_str() {
@@ -173,18 +173,18 @@ fn name_here(name: &str) -> Cow<'_, str> {
         "n-quads" => "nquads".into(),
         "sparql-json" | "sparql-results+json" => "json".into(),
         "sparql-xml" | "sparql-results+xml" => "xml".into(),
-        // Of a list the spaces stand between its types.
+        // In a list, spaces stand between the types.
         _ if name.contains(' ') && !name.contains(',') => written.into(),
         _ => name.into(),
     }
 }
 
-/// True if the client would rather have JSON than text for an error message.
+/// True if the client prefers JSON to text for an error message.
 pub(crate) fn prefers_json_errors(headers: &HeaderMap) -> bool {
     let Some(ranges) = parse_accept(headers) else {
         return false;
     };
-    // Only if named: `*/*` gets the plain line, which is what curl sends.
+    // Only if named: `*/*` gets the plain line, and that is what curl sends.
     ["application/problem+json", "application/json"]
         .into_iter()
         .any(|media_type| {
@@ -209,7 +209,7 @@ struct MediaRange {
     quality_permille: u16,
 }
 
-/// `None` if there is no `Accept` header at all, which means anything goes.
+/// Parses `Accept`; `None` without the header, which means that any format is accepted.
 fn parse_accept(headers: &HeaderMap) -> Option<Vec<MediaRange>> {
     let mut values = headers.get_all(header::ACCEPT).iter().peekable();
     values.peek()?;
@@ -223,7 +223,7 @@ fn parse_accept(headers: &HeaderMap) -> Option<Vec<MediaRange>> {
     Some(ranges)
 }
 
-/// More ranges than any client sends; the rest of a longer header is not read.
+/// Most ranges that are read, more than any client sends; the rest of a header is ignored.
 const RANGES_MAX: usize = 64;
 
 fn parse_range(element: &str) -> Option<MediaRange> {
@@ -238,7 +238,7 @@ fn parse_range(element: &str) -> Option<MediaRange> {
     })
 }
 
-/// `0`, `0.5`, `1.000`: at most three decimals (RFC 9110, 12.4.2), more are cut.
+/// Parses `0`, `0.5`, `1.000`: at most three decimals (RFC 9110, 12.4.2), more are cut.
 fn parse_quality(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole: u16 = match whole {

@@ -1,7 +1,7 @@
-//! `name=value&...` of URLs and forms, decoded strictly.
+//! The decoder of `name=value&...` in URLs and forms; it is strict.
 //!
-//! Text must be UTF-8, also behind percent escapes, and a percent sign must begin an escape: a lenient decoding
-//! would run another query than the one that was meant.
+//! Text must be UTF-8, also behind percent escapes, and a percent sign must begin an escape: a
+//! lenient decoder would run another query than the one that was meant.
 
 use orrery_service::errors::ServiceError;
 use orrery_storage::{At, AtError};
@@ -20,7 +20,7 @@ pub(crate) fn url_parameters(
         .collect()
 }
 
-/// The encoded names and values of `name=value&...`.
+/// Splits `name=value&...` into names and values, still encoded.
 pub(crate) fn pairs(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let pairs = encoded.split(|&byte| byte == b'&');
     pairs.filter(|pair| !pair.is_empty()).map(|pair| {
@@ -29,17 +29,17 @@ pub(crate) fn pairs(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// The name of a parameter.
+/// Decodes the name of a parameter.
 pub(crate) fn decode_name(encoded: &[u8]) -> Result<String, ServiceError> {
     decode_form(encoded, || "the name of a parameter".to_owned())
 }
 
-/// The value of the parameter with this name.
+/// Decodes the value of the parameter with this name.
 pub(crate) fn decode_value(name: &str, encoded: &[u8]) -> Result<String, ServiceError> {
     decode_form(encoded, || format!("parameter `{name}`"))
 }
 
-/// A parameter that a path does not know.
+/// The error for a parameter that a path does not know.
 pub(crate) fn unknown(name: &str, known: &str) -> ServiceError {
     ServiceError::bad_request(format!(
         "parameter `{name}` is unknown here; known are {known}"
@@ -56,7 +56,7 @@ pub(crate) fn none(url_query: Option<&str>) -> Result<(), ServiceError> {
     }
 }
 
-/// What a parameter says that is `true` or `false`.
+/// Parses a parameter that is `true` or `false`.
 pub(crate) fn flag(name: &str, value: &str) -> Result<bool, ServiceError> {
     value.parse().map_err(|_| {
         ServiceError::bad_request(format!(
@@ -65,7 +65,7 @@ pub(crate) fn flag(name: &str, value: &str) -> Result<bool, ServiceError> {
     })
 }
 
-/// An IRI as a parameter gives it, which must be an absolute IRI.
+/// Checks that a parameter is an absolute IRI.
 pub(crate) fn checked_iri(parameter: &str, iri: String) -> Result<String, ServiceError> {
     match oxrdf::NamedNode::new(&iri) {
         Ok(_) => Ok(iri),
@@ -105,7 +105,7 @@ fn broken_escape(rest: &[u8], at: usize, what: &str) -> ServiceError {
     ))
 }
 
-/// `at=17` is a commit, `at=2026-11-21T10:00:00Z` a time.
+/// Parses `at`: `at=17` is a commit, `at=2026-11-21T10:00:00Z` a time.
 pub(crate) fn parse_at(text: &str) -> Result<At, ServiceError> {
     text.parse()
         .map_err(|error: AtError| ServiceError::bad_request(error.to_string()))

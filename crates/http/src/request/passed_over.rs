@@ -1,9 +1,9 @@
-//! Parameters of the protocol that this server does not know.
+//! Ignored parameters: those of a query that this server does not know.
 //!
 //! Clients of other servers send theirs everywhere (Virtuoso's `debug`, RDF4J's `infer`), and a
-//! query that is right without them is answered. What is not known is told in a header, for it may
-//! be a slip. Refused is only what would make another query of it: what looks like a parameter of a
-//! dataset, and values of variables.
+//! query that is right without them is answered. A header names unknown parameters, for one may be
+//! a typing error. Refused is only what would change the query's meaning: what looks like a
+//! parameter of a dataset, and values of variables.
 
 use axum::http::HeaderValue;
 
@@ -11,12 +11,12 @@ use crate::answer::warnings::header_of;
 use crate::request::parameters::unknown;
 use orrery_service::errors::ServiceError;
 
-/// Names that are kept for warnings.
+/// Most names that warnings show.
 const NAMES_MAX: usize = 4;
-/// Characters of a name that are shown.
+/// Most characters of a name that are shown.
 const SHOWN_MAX: usize = 64;
 
-/// What other servers know, and changes nothing of an answer here.
+/// Parameters of other servers that do not change an answer here.
 const OF_OTHERS: &[&str] = &[
     "CXML_redir_for_hrefs",
     "CXML_redir_for_subjs",
@@ -29,17 +29,17 @@ const OF_OTHERS: &[&str] = &[
     "signal_void",
     "stylesheet",
 ];
-/// Asks for inference, under the names of RDF4J, GraphDB, Stardog and Virtuoso.
+/// Parameters that ask for inference, of RDF4J, GraphDB, Stardog and Virtuoso.
 const OF_INFERENCE: &[&str] = &["infer", "includeInferred", "reasoning", "sameAs"];
 
-/// Those of one request.
+/// The ignored parameters of one request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PassedOver {
     warnings: Vec<String>,
 }
 
 impl PassedOver {
-    /// Passes over a parameter, unless the query means something else with it.
+    /// Ignores a parameter; refuses it if it would change the query's meaning.
     pub(crate) fn add(&mut self, name: &str, value: &str, known: &str) -> Result<(), ServiceError> {
         let lower = name.to_ascii_lowercase();
         let is_of_dataset = lower.contains("graph") || lower.ends_with("-uri");
@@ -57,7 +57,7 @@ impl PassedOver {
             }
             return Ok(());
         }
-        // What is no name is not repeated.
+        // A text that is no name is not repeated.
         let is_name = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
         let shown: String = name
             .chars()
@@ -70,7 +70,7 @@ impl PassedOver {
         Ok(())
     }
 
-    /// The headers that tell of them.
+    /// The warning headers for the ignored parameters.
     pub(crate) fn warnings(&self) -> Vec<HeaderValue> {
         self.warnings
             .iter()

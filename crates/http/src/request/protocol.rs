@@ -1,4 +1,4 @@
-//! From an HTTP request to the operation it asks for: the SPARQL 1.1 Protocol, 2.1 and 2.2.
+//! The SPARQL 1.1 Protocol, 2.1 and 2.2: parses an HTTP request into an operation.
 //!
 //! <https://www.w3.org/TR/sparql11-protocol/>
 //!
@@ -10,9 +10,10 @@
 //!
 //! Updates come by the two forms of POST: parameter `update`, or `application/sparql-update`.
 //!
-//! Everything here works on bytes in memory; nothing is executed. Parameters that belong to the other operation are refused by their names, and so is
-//! what looks like one of a dataset, or gives a variable its value: a query that means another dataset than its sender does is worse than none. All
-//! others that are unknown are passed over with a warning, see `passed_over`.
+//! This module only works on bytes in memory and executes nothing. It refuses parameters of the
+//! other operation by their names, and whatever looks like a parameter of a dataset or gives a
+//! variable its value: running a query on another dataset than its sender means is worse than
+//! refusing it. All other unknown parameters are ignored with a warning, see `passed_over`.
 
 use crate::request::body::BodyMemory;
 use crate::request::media_type::MediaType;
@@ -24,7 +25,7 @@ use orrery_service::errors::ServiceError;
 use orrery_units::parse_time;
 use std::time::Duration;
 
-/// A query as it was asked for.
+/// A query, with its parameters.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct QueryRequest {
     pub(crate) query: String,
@@ -32,21 +33,21 @@ pub(crate) struct QueryRequest {
     pub(crate) default_graphs: Vec<String>,
     /// `named-graph-uri`, which wins over FROM NAMED.
     pub(crate) named_graphs: Vec<String>,
-    /// `timeout`: what the client is willing to wait.
+    /// `timeout`: how long the client is willing to wait.
     pub(crate) timeout: Option<Duration>,
-    /// `format`, `output` or `results`, as clients call it: a format by name rather than by `Accept`.
+    /// `format`, `output` or `results`: a format by name rather than by `Accept`.
     pub(crate) format: Option<String>,
-    /// `at`: the commit, or the time, whose state is read.
+    /// `at`: the commit, or the time, of the snapshot to read.
     pub(crate) at: Option<String>,
-    /// `partial=true`: where a limit ends the query, the rows found so far are an answer.
+    /// `partial=true`: if a limit ends the query, the rows found so far are the answer.
     pub(crate) partial: bool,
-    /// Parameters that are unknown here.
+    /// Ignored parameters, for warnings.
     pub(crate) passed_over: PassedOver,
-    /// What is held for the request's body.
+    /// Memory that is reserved for the request's body.
     pub(crate) memory: Held,
 }
 
-/// An update as it was asked for.
+/// An update, with its parameters.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct UpdateRequest {
     pub(crate) update: String,
@@ -58,15 +59,16 @@ pub(crate) struct UpdateRequest {
     pub(crate) timeout: Option<Duration>,
     /// `durability=relaxed`: the answer does not wait for the disk.
     pub(crate) is_relaxed: bool,
-    /// Parameters that are unknown here.
+    /// Ignored parameters, for warnings.
     pub(crate) passed_over: PassedOver,
-    /// `forget-history=true`: a change that is more than memory holds may give up old states that are kept.
+    /// `forget-history=true`: a change larger than memory may give up old snapshots that are
+    /// retained.
     pub(crate) forgets_history: bool,
-    /// What is held for the request's body.
+    /// Memory that is reserved for the request's body.
     pub(crate) memory: Held,
 }
 
-/// Memory that is held as long as a request is worked on. It is no part of what was asked for.
+/// Memory that is reserved while a request runs. It is no part of the request's meaning.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     _memory: Option<BodyMemory>,
@@ -88,14 +90,14 @@ impl PartialEq for Held {
 
 impl Eq for Held {}
 
-/// What a request to the endpoint asks for.
+/// The operation that a request to the endpoint asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Run a query.
     Query(QueryRequest),
     /// Make a change.
     Update(UpdateRequest),
-    /// GET without parameters: what can this endpoint do?
+    /// Describe the endpoint: GET without parameters.
     Describe {
         /// `format` or `output`.
         format: Option<String>,
@@ -103,7 +105,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Keeps memory for as long as the operation is worked on.
+    /// Holds memory for as long as the operation runs.
     pub(crate) fn holding(mut self, memory: BodyMemory) -> Self {
         match &mut self {
             Self::Query(query) => query.memory = Held::of(memory),
@@ -114,7 +116,7 @@ impl Operation {
     }
 }
 
-/// Reads a request to `/sparql` or `/explain`.
+/// Parses a request to `/sparql` or `/explain`.
 pub(crate) fn parse(
     method: &Method,
     url_query: Option<&str>,
@@ -133,7 +135,7 @@ pub(crate) fn parse(
     parameters.into_operation(method)
 }
 
-/// Parameters in the making, from the URL and the body.
+/// The parameters read so far, from the URL and the body.
 #[derive(Default)]
 struct Parameters {
     request: QueryRequest,
@@ -141,7 +143,7 @@ struct Parameters {
     query_count: usize,
     update_count: usize,
     has_any: bool,
-    /// Whether it is the body that is read.
+    /// Whether they come from the body.
     is_body: bool,
     /// The first parameter that only a query has, and the first that only an update has.
     of_query: Option<&'static str>,
@@ -203,7 +205,7 @@ impl Parameters {
                 push_graph(&mut self.request.named_graphs, name, text()?)?;
             }
             "timeout" => self.request.timeout = Some(parse_timeout(&text()?)?),
-            // It was waited for before the request came here, where it is in the address.
+            // If it is in the address, the request has waited for that commit before it came here.
             MIN_COMMIT_PARAMETER => check_in_address(self.is_body)?,
             // Some clients send it with updates, too, whose answer has one format.
             "format" | "output" | "results" => self.request.format = Some(text()?),
@@ -291,7 +293,7 @@ impl Parameters {
         }))
     }
 
-    /// True if nothing but a format was given.
+    /// True if the only parameter is a format.
     fn is_bare(&self) -> bool {
         let request = &self.request;
         !self.has_any
@@ -329,7 +331,7 @@ pub(crate) fn text_of_body(what: &str, body: &[u8]) -> Result<String, ServiceErr
         })
 }
 
-/// `relaxed` or `durable`.
+/// Parses `relaxed` or `durable`; true for `relaxed`.
 pub(crate) fn parse_durability(text: &str) -> Result<bool, ServiceError> {
     match text {
         "relaxed" => Ok(true),
@@ -340,7 +342,7 @@ pub(crate) fn parse_durability(text: &str) -> Result<bool, ServiceError> {
     }
 }
 
-/// `true` or `false`.
+/// Parses `true` or `false`.
 pub(crate) fn parse_partial(text: &str) -> Result<bool, ServiceError> {
     match text {
         "true" => Ok(true),
@@ -351,7 +353,7 @@ pub(crate) fn parse_partial(text: &str) -> Result<bool, ServiceError> {
     }
 }
 
-/// More graphs than anyone names by hand; each becomes part of the plan.
+/// Most graphs of a request, more than anyone names by hand; each becomes part of the plan.
 const GRAPHS_MAX: usize = 1000;
 
 fn push_graph(graphs: &mut Vec<String>, name: &str, graph: String) -> Result<(), ServiceError> {
@@ -364,7 +366,7 @@ fn push_graph(graphs: &mut Vec<String>, name: &str, graph: String) -> Result<(),
     Ok(())
 }
 
-/// The type of a body, whose charset must be one that we read.
+/// The media type of a body, whose charset must be one that we read.
 pub(crate) fn type_of_body<'h>(
     headers: &'h HeaderMap,
     known: &str,
@@ -606,7 +608,7 @@ mod tests {
                 "{refused}"
             );
         }
-        // What clients call a format.
+        // The parameters by which clients name a format.
         for name in ["format", "output", "results"] {
             let request = query_of(get(&format!("query=ASK{{}}&{name}=xml")));
             assert_eq!(request.format.as_deref(), Some("xml"));

@@ -1,48 +1,35 @@
-//! `/cluster`: the nodes that hold the database together, where it is served by a cluster.
+//! `/cluster`: reports the nodes of a cluster that hold the database, and adds or removes one.
 //!
 //! | request | does | answers |
 //! | --- | --- | --- |
-//! | `GET /cluster` | asks each node how it is | `{"node":1,"leads":true,"nodes":{"1":{...},"2":{...}}}` |
-//! | `POST /cluster?node=4&address=10.0.0.4:7979` | adds a node that runs; answers when it has everything and votes | `{"added":4}` |
+//! | `GET /cluster` | asks each node for its state | `{"node":1,"leads":true,"nodes":{"1":{...},"2":{...}}}` |
+//! | `POST /cluster?node=4&address=10.0.0.4:7979` | adds a running node; answers when it is current and votes | `{"added":4}` |
 //! | `DELETE /cluster?node=4` | removes one, which may be lost | `{"removed":4}` |
 //!
-//! What the nodes are made of is not the server's affair: it knows them by [`crate::Cluster`].
-
-use crate::answer::error_response::ErrorResponse as _;
-use std::sync::Arc;
+//! The server reaches the nodes through [`crate::Cluster`]; how they work is not its concern.
 
 use axum::Json;
-use axum::extract::{Request, State};
-use axum::http::{Method, request::Parts};
+use axum::http::Method;
 use axum::response::{IntoResponse, Response};
-
-use crate::edge::around;
-use crate::request::parameters::{unknown, url_parameters};
-use crate::state::HttpState;
+use orrery_service::cluster::nodes::Cluster;
 use orrery_service::errors::ServiceError;
 
-/// `/cluster`
-pub(crate) async fn cluster(State(state): State<Arc<HttpState>>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    let answered = answer(&state, &parts).await;
-    answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+use crate::request::parameters::{none, unknown, url_parameters};
+use crate::route_table::HttpRequest;
+use crate::state::HttpState;
+
+/// Reports the state of each node.
+pub(crate) async fn status(request: HttpRequest) -> Result<Response, ServiceError> {
+    let cluster = cluster_of(&request.state)?;
+    none(request.parts.uri.query())?;
+    let status = cluster.status().await.map_err(failed)?;
+    Ok(Json(status).into_response())
 }
 
-async fn answer(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
-    let Some(cluster) = &state.options.cluster else {
-        return Err(ServiceError::Missing {
-            message: "this server is no node of a cluster; see `orrery serve --cluster`".to_owned(),
-        });
-    };
-    let failed = |message: String| ServiceError::NotWritable { message };
-    if matches!(parts.method, Method::GET | Method::HEAD) {
-        around::require_administrator(parts, "see how the cluster is")?;
-        crate::request::parameters::none(parts.uri.query())?;
-        let status = cluster.status().await.map_err(failed)?;
-        return Ok(Json(status).into_response());
-    }
-    state.check_write_rule(parts)?;
-    around::require_administrator(parts, "change the cluster")?;
+/// Adds a node, or removes one.
+pub(crate) async fn change(request: HttpRequest) -> Result<Response, ServiceError> {
+    let cluster = cluster_of(&request.state)?;
+    let parts = &request.parts;
     let (node, address) = member(parts.uri.query())?;
     let done = match (&parts.method, address) {
         (&Method::POST, Some(address)) => {
@@ -60,6 +47,17 @@ async fn answer(state: &HttpState, parts: &Parts) -> Result<Response, ServiceErr
         }
     };
     Ok(Json(done).into_response())
+}
+
+fn cluster_of(state: &HttpState) -> Result<&dyn Cluster, ServiceError> {
+    let cluster = state.options.cluster.as_deref();
+    cluster.ok_or_else(|| ServiceError::Missing {
+        message: "this server is no node of a cluster; see `orrery serve --cluster`".to_owned(),
+    })
+}
+
+fn failed(message: String) -> ServiceError {
+    ServiceError::NotWritable { message }
 }
 
 fn member(url_query: Option<&str>) -> Result<(u64, Option<String>), ServiceError> {

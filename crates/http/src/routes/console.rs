@@ -4,8 +4,11 @@
 //! `Content-Security-Policy` holds the browser to; the script puts terms into the
 //! page as text nodes only, so data cannot become markup.
 
-use axum::http::{HeaderName, HeaderValue, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use orrery_service::errors::ServiceError;
+
+use crate::route_table::HttpRequest;
 
 const PAGE: &str = include_str!("console/index.html");
 const SCRIPT: &str = include_str!("console/console.js");
@@ -20,28 +23,25 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
 /// GET `/`
-pub(crate) async fn page() -> impl IntoResponse {
-    file("text/html; charset=utf-8", PAGE)
+pub(crate) async fn page(_: HttpRequest) -> Result<Response, ServiceError> {
+    Ok(file("text/html; charset=utf-8", PAGE))
 }
 
 /// GET `/console.js`
-pub(crate) async fn script() -> impl IntoResponse {
-    file("text/javascript; charset=utf-8", SCRIPT)
+pub(crate) async fn script(_: HttpRequest) -> Result<Response, ServiceError> {
+    Ok(file("text/javascript; charset=utf-8", SCRIPT))
 }
 
 /// GET `/console.css`
-pub(crate) async fn style() -> impl IntoResponse {
-    file("text/css; charset=utf-8", STYLE)
+pub(crate) async fn style(_: HttpRequest) -> Result<Response, ServiceError> {
+    Ok(file("text/css; charset=utf-8", STYLE))
 }
 
-fn file(
-    content_type: &'static str,
-    text: &'static str,
-) -> ([(HeaderName, HeaderValue); 3], &'static str) {
+fn file(content_type: &'static str, text: &'static str) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::CACHE_CONTROL, CACHE),
     ];
-    (headers, text)
+    (headers, text).into_response()
 }

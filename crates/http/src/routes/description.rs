@@ -15,18 +15,18 @@ use orrery_term::{Term, vocabulary::rdf};
 const SD: &str = "http://www.w3.org/ns/sparql-service-description#";
 const FORMATS: &str = "http://www.w3.org/ns/formats/";
 
-/// What an endpoint can do beyond what all of ours can.
+/// The optional features of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Capabilities {
     /// The default graph of a query without dataset is the union of all graphs.
     pub(crate) union_default_graph: bool,
     /// `SERVICE` may ask other endpoints.
     pub(crate) federation: bool,
-    /// Updates are taken.
+    /// The endpoint takes updates.
     pub(crate) update: bool,
 }
 
-/// What this endpoint can do, in a graph format of the client's choice.
+/// Describes this endpoint, in a graph format of the client's choice.
 pub(crate) fn describe(
     parts: &Parts,
     format: Option<String>,
@@ -110,7 +110,7 @@ fn graph_formats() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// A header is not to be trusted to be fit for an IRI.
+/// Whether a `Host` header is fit for an IRI.
 fn is_host(host: &str) -> bool {
     host.bytes().all(|byte| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'[' | b']')

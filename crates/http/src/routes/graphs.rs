@@ -6,8 +6,8 @@
 //! | --- | --- |
 //! | `/graphs?graph=IRI` | that graph |
 //! | `/graphs?default` | the default graph |
-//! | `/graphs/some/path` | the graph with this very address, `http://HOST/graphs/some/path` |
-//! | `/graphs` | for GET: all quads; for POST: triples become a new graph, quads go where they say |
+//! | `/graphs/some/path` | the graph with this address as its name, `http://HOST/graphs/some/path` |
+//! | `/graphs` | for GET: all quads; for POST: triples become a new graph, quads go to the graphs that they name |
 //!
 //! | method | does | answers |
 //! | --- | --- | --- |
@@ -17,32 +17,30 @@
 //! | DELETE | removes | 200; 404 if there is no such graph |
 //! | PATCH | updates by application/sparql-update, which sees the graph as its default graph | 200 |
 //!
-//! A large body of POST, or one that does not fit into memory, is a load (see `bulk`). Each other change is one transaction with `ETag`
-//! and conditions as in `updates`; `If-None-Match: *` makes what is not there yet, and changes nothing that is. A graph without
-//! quads does not exist: after PUT of an empty document GET answers 404. The default graph always exists.
+//! A large body of POST, or one that does not fit into memory, is a load (see `bulk`). Each other
+//! change is one transaction with `ETag` and conditions as in `updates`; with `If-None-Match: *` it
+//! only creates, and leaves alone what exists. A graph without quads does not exist: after PUT of
+//! an empty document GET answers 404. The default graph always exists.
 
-use crate::answer::error_response::ErrorResponse as _;
 use crate::answer::stream_body;
 use crate::edge::access_log::AccessRecord;
 use crate::edge::around;
 use crate::edge::guard::base_iri;
 use crate::edge::guard::host_of;
-use crate::paths::GRAPHS;
-use crate::paths::method_not_allowed;
 use crate::request::body::{self, BodyMemory, body_bytes};
 use crate::request::documents::document_memory_bytes;
 use crate::request::media_type;
 use crate::request::protocol::QueryRequest;
-use crate::routes::graphs::address::{Address, Target, graph_of_path};
+use crate::route_table::HttpRequest;
+use crate::routes::graphs::address::{Address, GRAPHS, Target, graph_of_path};
 use crate::routes::graphs::bulk::Load;
 use crate::routes::graphs::spool::{Announced, Spool, SpooledDocument};
 use crate::routes::graphs::uploads::{Content, ReadBounds, UploadedFile};
 use crate::routes::updates::{self, CommitRequest, HeldUpdate};
 use crate::state::HttpState;
 use axum::body::Body;
-use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header, request::Parts};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use orrery_query_log::Kind;
 use orrery_service::errors::ServiceError;
@@ -57,7 +55,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The text of a patch, and what is made of it.
+/// Most memory of a patch, as a multiple of its text: the text, and what is made of it.
 const COPIES_OF_PATCH: usize = 3;
 
 mod address;
@@ -66,21 +64,26 @@ mod form_documents;
 mod spool;
 mod uploads;
 
-/// Answers a request to `/graphs`.
-pub(crate) async fn answer(
-    state: &Arc<HttpState>,
-    record: Arc<AccessRecord>,
-    parts: &Parts,
-    body: Body,
-) -> Result<Response, ServiceError> {
+/// GET: a graph, or all quads.
+pub(crate) async fn read(request: HttpRequest) -> Result<Response, ServiceError> {
+    let HttpRequest {
+        state,
+        record,
+        parts,
+    } = request;
+    let address = Address::parse(&parts)?;
+    read_graph(&state, record, &parts, &address).await
+}
+
+/// PUT, POST, DELETE and PATCH.
+pub(crate) async fn change(request: HttpRequest, body: Body) -> Result<Response, ServiceError> {
+    let HttpRequest {
+        state,
+        record,
+        parts,
+    } = request;
+    let (state, parts) = (&state, &*parts);
     let address = Address::parse(parts)?;
-    match parts.method {
-        Method::GET | Method::HEAD => return read(state, record, parts, &address).await,
-        Method::PUT | Method::POST | Method::DELETE | Method::PATCH => {}
-        _ => {
-            return Err(method_not_allowed(&parts.method, parts.uri.path()));
-        }
-    }
     let writes = state.writes(parts)?;
     let mut options = around::update_options(parts)?;
     if let Target::Graph(graph) = &address.target {
@@ -94,7 +97,7 @@ pub(crate) async fn answer(
     }
     let (time, meter) = state.enter_of(parts, None)?;
     let payment = state.payment_of(parts, meter.as_ref(), &record);
-    // What is changed is paid for as it is changed.
+    // Changes are charged as they are made.
     options.query.spending = payment.as_ref().map(|it| Arc::clone(it.spending()));
     let made = match parts.method {
         Method::PUT | Method::POST => {
@@ -120,7 +123,7 @@ pub(crate) async fn answer(
     Ok(response)
 }
 
-async fn read(
+async fn read_graph(
     state: &HttpState,
     record: Arc<AccessRecord>,
     parts: &Parts,
@@ -162,7 +165,9 @@ async fn read(
     stream_body::answer(job, state.query_threads.handle(), &state.is_over).await
 }
 
-/// What `/graphs` itself has. The two halves have variables of their own, so that each solution makes one quad.
+/// The query for all quads of `/graphs`.
+///
+/// Its two halves have variables of their own, so that each solution makes one quad.
 const ALL_QUADS: &str = "CONSTRUCT { ?s ?p ?o . GRAPH ?g { ?a ?b ?c } } WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?a ?b ?c } } }";
 
 fn no_such_graph(name: &str) -> ServiceError {
@@ -238,7 +243,7 @@ async fn store(
     let (statements, warnings, memory) = match (read, whole) {
         (Err(ServiceError::OutOfMemory { .. }), Some(whole)) => {
             drop(room);
-            // Where nothing was said, a document that is not large makes its graph.
+            // Without a target, a document that is not large creates its graph.
             let target = match &whole {
                 Whole::Memory(_) => &target,
                 Whole::Disk(_) => &address.target,
@@ -284,7 +289,7 @@ async fn store(
     Ok(response)
 }
 
-/// Takes a body into memory, or to the disk where it is large or may be.
+/// Reads a body into memory, or to the disk if it is large or may be.
 async fn take(
     state: &Arc<HttpState>,
     writes: &Writes,
@@ -301,7 +306,7 @@ async fn take(
     if announced == Announced::Fits {
         let room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
         let body = body::read(&state.engine, parts, body, limit_bytes).await?;
-        // A load needs no more memory than it has, but keeps no conditions.
+        // A load works in bounded memory, but cannot check conditions.
         let may_load = !is_replacing && load.commit_request.conditions.is_empty();
         let whole = may_load.then(|| Whole::Memory(body.bytes.clone()));
         let (files, memory) = uploads::in_memory(parts, body, load.options)?;
@@ -321,7 +326,7 @@ async fn take(
         if announced != Announced::Large && bytes <= limit_bytes as u64 {
             return Ok(());
         }
-        // Also what did not say that it is large: nobody fills the disk with what is refused then.
+        // Also for a body that had no length: nobody fills the disk with what is refused later.
         for document in documents.iter().skip(checked) {
             load.check_document(state, &document.head)?;
         }
@@ -348,7 +353,7 @@ async fn take(
     })
 }
 
-/// Applies an update; also tells whether the graph had quads before.
+/// Applies an update; also returns whether the graph had quads before.
 async fn make(
     state: &Arc<HttpState>,
     writes: &Writes,
@@ -455,7 +460,7 @@ async fn patch(
     Ok(updates::answer(StatusCode::OK, committed))
 }
 
-/// An IRI that no graph has yet.
+/// The IRI of a new graph.
 fn new_graph(parts: &Parts) -> Result<String, ServiceError> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let host = host_of(parts)?;
@@ -469,7 +474,7 @@ fn new_graph(parts: &Parts) -> Result<String, ServiceError> {
     ))
 }
 
-/// The documents of a request, and what is held for them.
+/// The documents of a request, and the memory reserved for them.
 struct Taken {
     files: Vec<UploadedFile>,
     memory: BodyMemory,
@@ -485,7 +490,7 @@ enum Whole {
 }
 
 impl Whole {
-    /// The body on the disk.
+    /// Moves the body to the disk.
     async fn into_spool(
         self,
         state: &HttpState,
@@ -499,15 +504,4 @@ impl Whole {
             }
         }
     }
-}
-
-/// The handler's answer for a client.
-pub(crate) async fn respond(
-    state: Arc<HttpState>,
-    record: Arc<AccessRecord>,
-    request: Request,
-) -> Response {
-    let (parts, body) = request.into_parts();
-    let answered = answer(&state, record, &parts, body).await;
-    answered.unwrap_or_else(|error| error.into_response_for(&parts.headers).into_response())
 }

@@ -1,25 +1,28 @@
-//! GET `/health`: is the server up, and what does it serve? GET `/health/ready`: is it to be asked, and may others count on it?
+//! Health checks: GET `/health` reports whether the server is up and what it serves, GET
+//! `/health/ready` whether it is current.
 //!
-//! Who asks is not known there: where the database has users, only that it is up is told.
+//! Neither needs credentials: where the database has users, `/health` only says that the server is
+//! up.
 //!
-//! Answered on the HTTP threads from what is in memory, so it answers while every
-//! query thread is busy.
+//! Answered on the HTTP threads from what is in memory, so it answers while every query thread is
+//! busy.
 
+use crate::route_table::HttpRequest;
 use crate::state::HttpState;
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use orrery_service::cluster::nodes::Cluster;
+use orrery_service::errors::ServiceError;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
 const OK: &str = "ok";
-/// How long a node that is asked whether it is ready may look at its state.
+/// How long the ready check of a node may wait for its newest snapshot.
 const STATE_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// What `/health` says.
+/// The answer of `/health`.
 #[derive(Debug, Serialize)]
 struct Health {
     status: &'static str,
@@ -28,29 +31,29 @@ struct Health {
     generation: u64,
     quads: u64,
     queries_running: usize,
-    /// Memory that queries hold of what they may.
+    /// Memory that queries hold of their limit.
     query_memory_bytes: usize,
-    /// Queries whose shape was known, so that they were not parsed, and those that were.
+    /// Queries whose shape was cached, so that they were not parsed; then those that were parsed.
     query_shape_hits: u64,
     query_shape_misses: u64,
-    /// Of those whose shape was known, queries for which the plan of an earlier one was taken, and those that were planned.
+    /// Of the former, queries that took a cached plan; then those that were planned.
     query_plan_hits: u64,
     query_plan_misses: u64,
-    /// Plans that are kept, and what they take.
+    /// Cached plans, and their memory.
     query_plans: u64,
     query_plan_bytes: u64,
-    /// Predicates whose values are kept in memory, and what they take.
+    /// Predicates whose values are cached in memory, and their memory.
     adjacencies: usize,
     adjacency_bytes: u64,
 }
 
-/// What it says to nobody known.
+/// The answer of `/health` where the database has users.
 #[derive(Debug, Serialize)]
 struct Up {
     status: &'static str,
 }
 
-/// What `/health/ready` says of a server that is not; the reason where the database has no users.
+/// The answer of a server that is not ready; with the reason where the database has no users.
 #[derive(Debug, Serialize)]
 struct NotReady {
     status: &'static str,
@@ -58,22 +61,24 @@ struct NotReady {
     reason: Option<String>,
 }
 
-pub(crate) async fn health(State(state): State<Arc<HttpState>>) -> Response {
-    match state.authentication {
+pub(crate) async fn health(request: HttpRequest) -> Result<Response, ServiceError> {
+    Ok(match request.state.authentication {
         Some(_) => Json(Up { status: OK }).into_response(),
-        None => Json(figures(&state)).into_response(),
-    }
+        None => Json(figures(&request.state)).into_response(),
+    })
 }
 
-/// 503 while this node of a cluster does not have all that the others have, or does not show it; a server of its own is ready when it is up.
-pub(crate) async fn ready(State(state): State<Arc<HttpState>>) -> Response {
+/// Answers 503 while this node of a cluster lags behind the others; a single server is ready when
+/// up.
+pub(crate) async fn ready(request: HttpRequest) -> Result<Response, ServiceError> {
+    let state = request.state;
     let look = async {
         match &state.options.cluster {
             Some(cluster) => is_current(&state, &**cluster).await,
             None => Ok(()),
         }
     };
-    match state.readiness.of(look).await {
+    Ok(match state.readiness.of(look).await {
         Ok(()) => Json(Up { status: OK }).into_response(),
         Err(reason) => {
             let answer = NotReady {
@@ -82,14 +87,14 @@ pub(crate) async fn ready(State(state): State<Arc<HttpState>>) -> Response {
             };
             (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response()
         }
-    }
+    })
 }
 
-/// Whether a node has the log and the files of the others, and shows the state that they make.
+/// Fails unless a node has the log and the files of the others, and shows the newest snapshot.
 async fn is_current(state: &HttpState, cluster: &dyn Cluster) -> Result<(), String> {
     cluster.current().await?;
     let reason = match state.seat.writes() {
-        // What it shows is what it has written.
+        // A writer shows its own commits.
         Ok(_) => return Ok(()),
         Err(elsewhere) => elsewhere.reason,
     };
@@ -98,7 +103,7 @@ async fn is_current(state: &HttpState, cluster: &dyn Cluster) -> Result<(), Stri
     }
     let database = Arc::clone(state.engine.database());
     let look = move || {
-        // A turn that is over would keep it from following.
+        // A writer role that has ended but was not released would keep the node from following.
         match database.is_written_here() {
             true => Err("its turn to write is over, and has not ended yet".to_owned()),
             false => database

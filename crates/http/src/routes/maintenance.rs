@@ -1,40 +1,44 @@
-//! `POST /checkpoint` and `POST /compact`: what else happens in the background, at once.
+//! `POST /checkpoint` and `POST /compact`: run at once what otherwise happens in the background.
 //!
 //! | path | does | answers |
 //! | --- | --- | --- |
 //! | `/checkpoint` | writes the changes in memory to files and begins a new log | `{"written":true}` |
 //! | `/compact` | makes the changes part of the base, and those of tables part of their files | `{"changes":17,"quads":1000,"seconds":0.2,"tables":1}` |
 //!
-//! For those who may write, and on conditions (`If-Match`) as changes are. Both answer when it is done; readers and writers go on meanwhile. Where a checkpoint,
-//! compaction or load is under way already, the request waits for its end.
+//! For users who may write, under the conditions (`If-Match`) of changes. Both answer when they are
+//! done; readers and writers go on meanwhile. If a checkpoint, compaction or load is running
+//! already, the request waits for its end.
 
-use crate::edge::around;
 use crate::request::conditions::{Conditions, State};
 use crate::request::parameters;
-use crate::state::HttpState;
+use crate::route_table::HttpRequest;
 use axum::Json;
-use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use orrery_loader::{LoadError, SilentProgress, changes_of, compact, compact_tables};
 use orrery_service::errors::{ServiceError, told_to_the_log};
 use orrery_service::options::compaction_within;
 
-/// What is asked for.
+/// The maintenance that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Maintenance {
+enum Maintenance {
     Checkpoint,
     Compaction,
 }
 
-/// Does it, on a thread that may block.
-pub(crate) async fn answer(
-    state: &HttpState,
-    parts: &Parts,
-    what: Maintenance,
-) -> Result<Response, ServiceError> {
+/// Answers POST `/checkpoint`.
+pub(crate) async fn checkpoint(request: HttpRequest) -> Result<Response, ServiceError> {
+    maintain(request, Maintenance::Checkpoint).await
+}
+
+/// Answers POST `/compact`.
+pub(crate) async fn compaction(request: HttpRequest) -> Result<Response, ServiceError> {
+    maintain(request, Maintenance::Compaction).await
+}
+
+/// Runs it on a thread that may block.
+async fn maintain(request: HttpRequest, what: Maintenance) -> Result<Response, ServiceError> {
+    let (state, parts) = (&*request.state, &*request.parts);
     let writer = state.writes(parts)?.writer().clone();
-    around::require_all_graphs(parts)?;
-    around::require_administrator(parts, "write the database anew")?;
     parameters::none(parts.uri.query())?;
     let snapshot = writer.database().snapshot();
     Conditions::of(&parts.headers)?.check_change(State {

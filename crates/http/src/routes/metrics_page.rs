@@ -1,4 +1,5 @@
-//! GET `/metrics`: what the server counts, in Prometheus' text format, at the public address and on the admin socket.
+//! GET `/metrics`: the server's metrics in Prometheus' text format, at the public address and on
+//! the admin socket.
 //!
 //! ```text
 //! Metrics (queries, refusals, connections) ---------.
@@ -7,15 +8,14 @@
 //! object store and its cache, if there is one ------'
 //! ```
 //!
-//! Each family is there from the start, with zeros, so that rates and alerts have something to begin with; the table of them is in `docs/operations.md`.
-//! Where the database has users, only administrators may read it, and who has the token of `--metrics-token-file`. Everything is read without
-//! waiting for a query.
+//! Each metric family is there from the start, with zeros, so that rates and alerts have a first
+//! value; `docs/operations.md` has the table. Where the database has users, only administrators may
+//! read the page, and holders of the token of `--metrics-token-file`. Nothing here waits for a
+//! query.
 
-use crate::answer::error_response::ErrorResponse as _;
-use crate::edge::around;
+use crate::route_table::HttpRequest;
 use crate::state::HttpState;
 use Type::{Counter, Gauge, Histogram};
-use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use orrery_loader::changes_of;
@@ -27,17 +27,13 @@ use orrery_service::metrics::{
 };
 use orrery_service::traces::Tracer;
 use orrery_storage::Work;
-use std::sync::Arc;
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Answers GET `/metrics`.
-pub(crate) async fn metrics(State(state): State<Arc<HttpState>>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    if let Err(error) = around::require_metrics(&parts, state.http.metrics_token.is_some()) {
-        return error.into_response_for(&parts.headers);
-    }
-    // It reads some files of the system.
+pub(crate) async fn metrics(request: HttpRequest) -> Result<Response, ServiceError> {
+    let state = request.state;
+    // Reads some files of the system.
     let text = tokio::task::spawn_blocking(move || page(&state)).await;
     match text {
         Ok(text) => {
@@ -45,16 +41,15 @@ pub(crate) async fn metrics(State(state): State<Arc<HttpState>>, request: Reques
                 (header::CONTENT_TYPE, CONTENT_TYPE),
                 (header::CACHE_CONTROL, "no-store"),
             ];
-            (headers, text).into_response()
+            Ok((headers, text).into_response())
         }
-        Err(error) => {
-            let message = format!("the figures could not be put together: {error}");
-            ServiceError::Internal { message }.into_response_for(&parts.headers)
-        }
+        Err(error) => Err(ServiceError::Internal {
+            message: format!("the figures could not be put together: {error}"),
+        }),
     }
 }
 
-/// All of it.
+/// Writes the page.
 fn page(state: &HttpState) -> String {
     let mut page = Page::default();
     queries(&mut page, state);

@@ -1,19 +1,18 @@
-//! `/prefixes`: what queries need not declare.
+//! `/prefixes`: the prefixes that queries need not declare.
 //!
 //! | request | does | answers |
 //! | --- | --- | --- |
 //! | GET `/prefixes` | | `{"prefixes":[{"name":"foaf","iri":"...","origin":"well known"}]}`, by name |
-//! | POST `/prefixes?name=ex&iri=...` | gives one; with `replace=true` also where it stands for another IRI | the commit |
+//! | POST `/prefixes?name=ex&iri=...` | sets one; with `replace=true` also if it has another IRI | the commit |
 //! | POST `/prefixes?remove=ex` | removes one | the commit |
 //!
-//! A change is a commit of its own, in the log before it is acknowledged. Who gives a prefix another IRI changes what queries mean, so
-//! that is refused (422) without `replace=true`.
+//! A change is a commit of its own, in the log before it is acknowledged. Another IRI for a known
+//! prefix changes what queries mean, so that is refused (422) without `replace=true`.
 
-use crate::edge::around;
 use crate::request::conditions::etag_of_commit;
 use crate::request::parameters::{self, flag, unknown, url_parameters};
+use crate::route_table::HttpRequest;
 use crate::routes::updates::{CommitRequest, answer as answer_of_commit, who};
-use crate::state::HttpState;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
@@ -22,8 +21,9 @@ use orrery_service::errors::ServiceError;
 use orrery_storage::Transaction;
 use orrery_term::PrefixError;
 
-/// All prefixes.
-pub(crate) fn list(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
+/// Lists all prefixes.
+pub(crate) async fn list(request: HttpRequest) -> Result<Response, ServiceError> {
+    let (state, parts) = (&*request.state, &*request.parts);
     parameters::none(parts.uri.query())?;
     let snapshot = state.engine.database().snapshot();
     let prefixes: Vec<_> = snapshot
@@ -37,7 +37,7 @@ pub(crate) fn list(state: &HttpState, parts: &Parts) -> Result<Response, Service
     Ok((headers, Json(serde_json::json!({ "prefixes": prefixes }))).into_response())
 }
 
-/// What becomes of a prefix.
+/// The change that a request asks for.
 enum Wanted {
     Given {
         name: String,
@@ -106,11 +106,10 @@ fn refusal(error: PrefixError) -> ServiceError {
     }
 }
 
-/// Gives a prefix, or removes one.
-pub(crate) async fn change(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
+/// Sets a prefix, or removes one.
+pub(crate) async fn change(request: HttpRequest) -> Result<Response, ServiceError> {
+    let (state, parts) = (&*request.state, &*request.parts);
     let writes = state.writes(parts)?;
-    around::require_all_graphs(parts)?;
-    around::require_administrator(parts, "change prefixes")?;
     let wanted = Wanted::of(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, false)?;
     let who = who(parts);

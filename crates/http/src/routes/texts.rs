@@ -1,14 +1,15 @@
-//! `/text`: the index of texts of literals, made and given up while the server runs.
+//! `/text`: reports, builds and drops the text index of literals while the server runs.
 //!
 //! | request | does | answers |
 //! | --- | --- | --- |
 //! | GET `/text` | | `{"index":{"properties":[],"classes":[],"graphs":[],"languages":[],"grams":false,"texts":17,"texts_since":0,"bytes":1000,"memory_bytes":0}}`; `{"index":null}` where there is none |
-//! | POST `/text?property=...&class=...&graph=...&language=...&grams=true` | makes one, in place of the one that there is; each may be given several times or not at all | as GET, with `seconds` |
-//! | POST `/text?rebuild=true` | makes it anew by its rules | as GET, with `seconds` |
-//! | DELETE `/text` | gives it up | `{"dropped":true}` |
+//! | POST `/text?property=...&class=...&graph=...&language=...&grams=true` | builds one in place of the present one; each parameter may be repeated or left out | as GET, with `seconds` |
+//! | POST `/text?rebuild=true` | rebuilds it by its rules | as GET, with `seconds` |
+//! | DELETE `/text` | drops it | `{"dropped":true}` |
 //!
-//! For administrators; changes on conditions (`If-Match`) as a compaction is. They answer when it is done. Readers and writers go on meanwhile, with the index that there was; a checkpoint, compaction or load waits, and is waited
-//! for. A client that goes away does not end it.
+//! For administrators; changes under the conditions (`If-Match`) of a compaction. They answer when
+//! they are done. Readers and writers go on meanwhile, with the old index; a checkpoint, compaction
+//! or load waits, and is waited for. A client that leaves does not end the change.
 
 use std::time::Instant;
 
@@ -18,17 +19,17 @@ use axum::response::{IntoResponse, Response};
 use orrery_storage::text::{TextReport, TextRules};
 use serde_json::{Value, json};
 
-use crate::edge::around;
 use crate::request::conditions::{Conditions, State};
 use crate::request::parameters::{self, checked_iri, flag, unknown, url_parameters};
+use crate::route_table::HttpRequest;
 use crate::state::HttpState;
 use orrery_service::errors::ServiceError;
 use orrery_service::options::compaction_within;
 
-/// Properties, classes, graphs and languages together.
+/// Most properties, classes, graphs and languages together.
 const RULES_MAX: usize = 10_000;
 
-/// What becomes of the index.
+/// The change of the index that a request asks for.
 enum Wanted {
     Made(TextRules),
     MadeAnew,
@@ -70,10 +71,9 @@ impl Wanted {
     }
 }
 
-/// Which texts are in the index.
-pub(crate) async fn list(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
-    around::require_all_graphs(parts)?;
-    around::require_administrator(parts, "read which texts are in the index")?;
+/// Reports the rules and the size of the index.
+pub(crate) async fn list(request: HttpRequest) -> Result<Response, ServiceError> {
+    let (state, parts) = (&*request.state, &*request.parts);
     parameters::none(parts.uri.query())?;
     let database = state.engine.database().clone();
     let listed = state
@@ -84,16 +84,16 @@ pub(crate) async fn list(state: &HttpState, parts: &Parts) -> Result<Response, S
     Ok(Json(json!({ "index": listed })).into_response())
 }
 
-/// Makes an index, or makes it anew.
-pub(crate) async fn make(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
-    let wanted = Wanted::of(parts)?;
-    change(state, parts, wanted).await
+/// Builds an index, or rebuilds it.
+pub(crate) async fn make(request: HttpRequest) -> Result<Response, ServiceError> {
+    let wanted = Wanted::of(&request.parts)?;
+    change(&request.state, &request.parts, wanted).await
 }
 
-/// Gives the index up.
-pub(crate) async fn give_up(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
-    parameters::none(parts.uri.query())?;
-    change(state, parts, Wanted::Dropped).await
+/// Drops the index.
+pub(crate) async fn give_up(request: HttpRequest) -> Result<Response, ServiceError> {
+    parameters::none(request.parts.uri.query())?;
+    change(&request.state, &request.parts, Wanted::Dropped).await
 }
 
 async fn change(
@@ -102,8 +102,6 @@ async fn change(
     wanted: Wanted,
 ) -> Result<Response, ServiceError> {
     let writer = state.writes(parts)?.writer().clone();
-    around::require_all_graphs(parts)?;
-    around::require_administrator(parts, "change the index of texts")?;
     let snapshot = writer.database().snapshot();
     Conditions::of(&parts.headers)?.check_change(State {
         commit: snapshot.commit(),

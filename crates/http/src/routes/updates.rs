@@ -1,12 +1,12 @@
-//! Updates by the SPARQL protocol, and what all changes over HTTP share.
+//! SPARQL updates over HTTP, and the parts that all changes over HTTP share.
 //!
 //! ```text
 //!   guard -> room for the body -> body -> parse (query threads) -> the queue of `writes` -> answer
 //! ```
 //!
-//! The answer is JSON, `{"commit":17,"added":3,"removed":0}`, with the commit as its `ETag`. A request
-//! with `If-Match: "17"` is made only if 17 is still the current commit, else it gets 412 (see `conditions`); so a
-//! client can read, decide and write.
+//! The answer is JSON, `{"commit":17,"added":3,"removed":0}`, with the commit as its `ETag`. A
+//! request with `If-Match: "17"` runs only if 17 is still the current commit, else it gets 412 (see
+//! `conditions`); so a client can read, decide and write.
 
 use crate::answer::output::COST;
 use crate::answer::warnings::WARNING;
@@ -33,17 +33,17 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-/// How a change is committed, as the request asks.
+/// The commit options of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CommitRequest {
     pub(crate) is_relaxed: bool,
-    /// Where it is more than memory holds, and so a load in bulk: it may give up old states that are kept.
+    /// Whether a change larger than memory, and so a bulk load, may give up old snapshots.
     pub(crate) forgets_history: bool,
     pub(crate) conditions: Conditions,
 }
 
 impl CommitRequest {
-    /// Reads the headers.
+    /// Reads the conditions of the headers.
     pub(crate) fn new(headers: &HeaderMap, is_relaxed: bool) -> Result<Self, ServiceError> {
         Ok(Self {
             is_relaxed,
@@ -52,7 +52,8 @@ impl CommitRequest {
         })
     }
 
-    /// Fails if the transaction does not begin where the client wants it to; `exists`: whether what the request is addressed to is there.
+    /// Fails if the client's conditions do not hold for the transaction; `exists`: whether the
+    /// target of the request exists.
     pub(crate) fn check(
         &self,
         transaction: &mut Transaction,
@@ -70,7 +71,7 @@ impl CommitRequest {
         })
     }
 
-    /// For the storage; `who` is written into the log.
+    /// The options for the storage; `who` is written into the log.
     pub(crate) fn options(&self, who: &str) -> CommitOptions {
         CommitOptions {
             who: who.to_owned(),
@@ -91,7 +92,7 @@ pub(crate) fn answer(status: StatusCode, committed: Committed) -> Response {
     answer_with(status, committed, &[])
 }
 
-/// The same, with what the client should know beside.
+/// The answer to a change that was made, with warnings.
 pub(crate) fn answer_with(
     status: StatusCode,
     committed: Committed,
@@ -112,7 +113,8 @@ pub(crate) fn answer_with(
     response
 }
 
-/// Who makes a change, for the log: the user, and what the client calls itself. The address as the proxy gives it is not to be trusted.
+/// The author of a change, for the log: the user, and what the client calls itself. Not the
+/// address: a proxy's word for it is not to be trusted.
 pub(crate) fn who(parts: &Parts) -> String {
     const WHO_CHARACTERS_MAX: usize = 100;
     let agent = parts
@@ -127,8 +129,9 @@ pub(crate) fn who(parts: &Parts) -> String {
     }
 }
 
-/// Takes what a change has done, as its answer has it, out of the budgets of who made it: a touch for each quad that came or went. What it has read was charged while it
-/// did; the answer says the sum.
+/// Charges a change to its author's budgets: a touch for each quad that came or went.
+///
+/// What it has read was charged meanwhile; the answer reports the sum.
 pub(crate) fn charge(payment: Option<&Payment>, response: &mut Response) {
     let committed = response.extensions().get::<Committed>().copied();
     if let (Some(payment), Some(committed)) = (payment, committed) {
@@ -139,7 +142,7 @@ pub(crate) fn charge(payment: Option<&Payment>, response: &mut Response) {
     }
 }
 
-/// Makes the change that an update asks for.
+/// Runs an update.
 pub(crate) async fn update(
     state: &HttpState,
     writes: &Writes,
@@ -225,22 +228,23 @@ pub(crate) async fn update(
     Ok(response)
 }
 
-/// An update, and the memory that is held for what it brings until it is applied for good.
+/// An update, and the memory that is reserved for its data until it is applied for good.
 pub(crate) struct HeldUpdate<M> {
     pub(crate) update: ParsedUpdate,
     pub(crate) options: UpdateOptions,
-    /// Who makes it, where rules by query say what they may do.
+    /// The author's rules by query, where such rules limit the change.
     pub(crate) ruled: Option<Ruled>,
-    /// Of the request that it comes with.
+    /// The record of its request.
     pub(crate) record: Option<Arc<AccessRecord>>,
-    /// None where nobody is told what it costs.
+    /// None if the cost is not reported.
     pub(crate) payment: Option<Arc<Payment>>,
     #[expect(dead_code, reason = "held")]
     pub(crate) memory: M,
 }
 
 impl<M> HeldUpdate<M> {
-    /// Its options in a transaction that has just begun: what rules by query find, they find in the state that it begins on.
+    /// The update's options in a transaction that has just begun: rules by query are evaluated in
+    /// the snapshot that it begins on.
     pub(crate) async fn options_in(
         &self,
         transaction: &mut Transaction,
@@ -261,7 +265,8 @@ impl<M> HeldUpdate<M> {
         }))
     }
 
-    /// Applies it, unless somebody ends it first, or it costs more than there is: then the transaction is not to be committed.
+    /// Applies the update, unless it is killed or exceeds the budget: then the transaction must not
+    /// be committed.
     pub(crate) async fn apply(
         &self,
         engine: &Engine,
@@ -285,8 +290,10 @@ impl<M> HeldUpdate<M> {
     }
 }
 
-/// Makes the change of an update. Other endpoints that it asks (`SERVICE`) are asked while other changes are made, between one turn
-/// and the next, for each of which there is a change.
+/// Makes the change of an update.
+///
+/// Other endpoints that it asks (`SERVICE`) are asked while other changes are made, between two
+/// turns of the writing thread, with a change for each turn.
 pub(crate) async fn make<M: Send + Sync + 'static>(
     state: &HttpState,
     writes: &Writes,
@@ -300,7 +307,7 @@ pub(crate) async fn make<M: Send + Sync + 'static>(
             made => return made,
         }
         let (engine, asking) = (Arc::clone(&state.engine), Arc::clone(&held));
-        // Given up with the request.
+        // Aborted when the request is dropped.
         let mut asked = JoinSet::new();
         let asking = async move {
             let timeout = asking.options.query.timeout;
@@ -318,7 +325,7 @@ pub(crate) async fn make<M: Send + Sync + 'static>(
     }
 }
 
-/// A change that applies an update to something that is there, such as the database.
+/// A change that applies an update to an existing target, such as the database.
 fn change<M: Send + Sync + 'static>(
     engine: Arc<Engine>,
     held: Arc<HeldUpdate<M>>,

@@ -1,4 +1,5 @@
-//! Statements of SQL over HTTP: formats, transactions of one request, who may change, errors with their codes.
+//! SQL statements over HTTP: formats, transactions of one request, who may change, errors with
+//! their codes.
 
 use super::client::{Answer, get, post};
 use super::fixture::TestServer;

@@ -1,13 +1,15 @@
-//! Loads that the nodes of a cluster share (`orrery_loader`): the node that writes coordinates, the others parse.
+//! Bulk loads shared among the nodes of a cluster (`orrery_loader`): the writing node coordinates,
+//! the others parse.
 //!
 //! ```text
-//! a large document ── bulk load ── blocks of text ──> other nodes: parse, sort the terms     LoadHelp::answer
+//! a large document ── bulk load ── blocks of text ──> other nodes: parse, sort   LoadHelp::answer
 //!                        ^                                  |
-//!                        └──────────── batches <────────────┘                               NodeWorker
+//!                        └──────────── batches <────────────┘                    NodeWorker
 //! ```
 //!
-//! What an answering node needs is held of its engine's memory while it works, and goes to its temporary directory where it is more. A node that cannot,
-//! or is lost, costs the load some time: its share is done by another one, or by the coordinator.
+//! A helping node reserves memory of its engine while it works, and spills to its temporary
+//! directory beyond that. A node that cannot help, or is lost, only costs time: another node, or
+//! the coordinator, does its share.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -27,24 +29,24 @@ use tokio::sync::mpsc;
 
 use crate::cluster::nodes::{Cluster, Work};
 
-/// Documents with fewer bytes are loaded by one node.
+/// Smallest document, in bytes, that is shared among nodes.
 const HELPED_BYTES_MIN: u64 = 8 << 20;
-/// Text that is sent at a time.
+/// Bytes of text per request.
 const REQUEST_BYTES: usize = 2 << 20;
-/// What a node may use for a share of a load: one part of so much of its memory, within these bounds.
+/// Memory of a node for a share of a load: this fraction of its total, within these bounds.
 const MEMORY_PART: u64 = 8;
 const MEMORY_BYTES_MIN: u64 = 64 << 20;
 const MEMORY_BYTES_MAX: u64 = 512 << 20;
-/// Messages that wait until the network takes them.
+/// Messages of an answer that may wait for the network.
 const AHEAD: usize = 4;
-/// Bytes of a message of an answer.
+/// Bytes per message of an answer.
 const MESSAGE_BYTES: usize = 256 << 10;
 
-/// What this node does of others' loads.
+/// This node's help for loads of other nodes.
 pub struct LoadHelp {
     engine: Arc<Engine>,
     threads: Handle,
-    /// Shares that were done.
+    /// Number of shares done.
     answered: AtomicU64,
 }
 
@@ -55,7 +57,7 @@ impl fmt::Debug for LoadHelp {
 }
 
 impl LoadHelp {
-    /// Of a node that computes on these threads.
+    /// Creates the help of a node that computes on these threads.
     pub fn new(engine: &Arc<Engine>, threads: &Handle) -> Self {
         Self {
             engine: Arc::clone(engine),
@@ -64,12 +66,12 @@ impl LoadHelp {
         }
     }
 
-    /// Shares of loads that were done here.
+    /// Number of shares of other nodes' loads done here.
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// From now on this node helps the others.
+    /// Registers this node as a helper of the others.
     pub fn answer(self: &Arc<Self>, cluster: &dyn Cluster) -> Result<(), String> {
         let help = Arc::clone(self);
         cluster.answer(
@@ -90,7 +92,7 @@ impl LoadHelp {
                 Ok(()) => _ = help.answered.fetch_add(1, Ordering::Relaxed),
                 Err(error) => {
                     tracing::debug!("a share of a load is not done here: {error}");
-                    // Who has gone does not want to know.
+                    // A receiver that is gone needs no error.
                     _ = messages.sender.blocking_send(Err(error));
                 }
             }
@@ -123,7 +125,8 @@ impl LoadHelp {
         messages.flush().map_err(|error| error.to_string())
     }
 
-    /// The other nodes, for the load of a document of so many bytes; none if it is not worth it, or there are none.
+    /// The other nodes, as workers for a document of this many bytes; none if there are none or
+    /// sharing does not pay.
     pub fn others(&self, cluster: Option<&Arc<dyn Cluster>>, bytes: u64) -> Option<LoadWorkers> {
         let network = cluster
             .filter(|_| bytes >= HELPED_BYTES_MIN)?
@@ -143,12 +146,12 @@ impl LoadHelp {
             request_bytes: REQUEST_BYTES,
             ..WorkPieces::default()
         };
-        // Sorting rows elsewhere costs the coordinator about what it spares it (decision 0064).
+        // Sorting rows elsewhere costs the coordinator about as much as it saves (decision 0064).
         (!others.is_empty()).then(|| LoadWorkers::new(others, false, pieces))
     }
 }
 
-/// An answer on its way, in messages.
+/// A writer that sends an answer as messages.
 struct Messages {
     sender: mpsc::Sender<Result<Bytes, String>>,
     bytes: Vec<u8>,
@@ -173,7 +176,7 @@ impl Write for Messages {
     }
 }
 
-/// Another node, for a load.
+/// Another node, as a worker of a load.
 struct NodeWorker {
     network: Arc<dyn Network>,
     member: String,
@@ -196,7 +199,7 @@ impl LoadWorker for NodeWorker {
     }
 }
 
-/// The bytes of an answer. Its transport gives up when nothing comes.
+/// A reader of an answer's bytes. The transport bounds how long it waits.
 struct AnswerReader {
     answer: Answer,
     threads: Handle,

@@ -1,4 +1,5 @@
-//! What the nodes of a cluster do for each other: shares of loads, forwarded statements, standing by for the writer.
+//! Work that the nodes of a cluster do for each other: shares of loads, forwarded statements,
+//! standing by for the writer role.
 
 pub mod load_help;
 pub mod nodes;

@@ -1,4 +1,4 @@
-//! The nodes that hold a database together, as a server has to know them.
+//! The interface to a cluster's nodes, as a server uses it.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -19,30 +19,33 @@ pub enum Work {
     Statements,
 }
 
-/// Answers what another node asks: messages, of which an error is the last one. It may not block.
+/// Answers requests of other nodes with a stream of messages, of which an error is the last. It
+/// must not block.
 pub type Answers = Arc<dyn Fn(Bytes) -> BoxStream<'static, Result<Bytes, String>> + Send + Sync>;
 
-/// The nodes of a cluster, as one of them knows them.
+/// The nodes of a cluster, seen from one of them.
 pub trait Cluster: Debug + Send + Sync {
-    /// Whether this node leads the others. Who leads writes the database.
+    /// Whether this node is the leader. The leader writes the database.
     fn leads(&self) -> bool;
 
-    /// The node that leads, by its name among [`Network::members`], as far as this one knows.
+    /// The leader's name among [`Network::members`], as far as this node knows.
     fn leader(&self) -> Option<String>;
 
-    /// How this node reaches the others for work that is divided.
+    /// The network by which this node reaches the others for this kind of work.
     fn network(&self, work: Work) -> Arc<dyn Network>;
 
-    /// Answers the others' requests for such work, and its own; called once for each kind.
+    /// Registers the handler for this kind of work, for requests of other nodes and this one;
+    /// called once per kind.
     fn answer(&self, work: Work, answers: Answers) -> Result<(), String>;
 
-    /// Whether this node has all that the others have acknowledged, so that one of them may be stopped; what is missing, if it has not.
+    /// Checks that this node has all acknowledged commits, so that another node may be stopped;
+    /// else says what is missing.
     fn current(&self) -> BoxFuture<'_, Result<(), String>>;
 
-    /// How all nodes are.
+    /// The status of all nodes.
     fn status(&self) -> BoxFuture<'_, Result<serde_json::Value, String>>;
 
-    /// Adds a node that runs, at `host:port`; returns when it has everything.
+    /// Adds a running node, at `host:port`; returns when the node has all commits.
     fn add<'a>(&'a self, node: u64, address: &'a str) -> BoxFuture<'a, Result<(), String>>;
 
     /// Removes a node.

@@ -1,6 +1,8 @@
-//! Who writes the database, as sessions at the ports of PostgreSQL and Flight SQL see it: in a cluster, changes that come to a node which does not write are made by the one that does.
+//! The writer, as sessions of PostgreSQL and Flight SQL see it: in a cluster, statements that
+//! change data are forwarded to the writing node.
 //!
-//! Over HTTP the request itself is sent on (`orrery_http`); here a client has a session, and its statements go by the nodes' own calls ([`orrery_sql::Guests`]).
+//! Over HTTP the request itself is forwarded (`orrery_http`); here a client has a session, and its
+//! statements go by the nodes' own calls ([`orrery_sql::Guests`]).
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +19,10 @@ use crate::cluster::nodes::{Cluster, Work};
 use crate::writes::freshness::Freshness;
 use crate::writes::seat::Seat;
 
-/// How long an answer waits for its commit to come here.
+/// How long an answer waits until its commit has reached this node.
 const OWN_COMMIT_WAIT: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// The writer role and the calls to the node that holds it.
 pub struct PortWriter {
     seat: Arc<Seat>,
     calls: Option<Arc<NodeCalls>>,
@@ -34,7 +36,7 @@ impl fmt::Debug for PortWriter {
     }
 }
 
-/// Calls of nodes about forwarded statements.
+/// Calls between nodes about forwarded statements.
 struct NodeCalls {
     cluster: Arc<dyn Cluster>,
     network: Arc<dyn Network>,
@@ -42,7 +44,7 @@ struct NodeCalls {
 }
 
 impl PortWriter {
-    /// Where there is no cluster nothing is forwarded.
+    /// Creates the writer of a port; without a cluster it forwards nothing.
     pub fn new(
         seat: &Arc<Seat>,
         cluster: Option<&Arc<dyn Cluster>>,
@@ -100,7 +102,7 @@ impl ForwardCalls for NodeCalls {
 
     fn wait_for(&self, commit: u64) -> BoxFuture<'_, ()> {
         async move {
-            // That it is not here in time does the change no harm.
+            // The change is made even if its commit does not reach this node in time.
             let here = self.freshness.wait_for(commit);
             let _ignored = tokio::time::timeout(OWN_COMMIT_WAIT, here).await;
         }

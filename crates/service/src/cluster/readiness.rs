@@ -1,7 +1,10 @@
-//! Whether a server is to be asked, and may be counted on by others: `GET /health/ready`.
+//! Readiness of a server, for `GET /health/ready`: whether clients may ask it and other nodes rely
+//! on it.
 //!
-//! A node of a cluster is, once it has all that the others have acknowledged, and shows it: a log that is whole does not help while the state stands still. Until then none of the others may be stopped, for the majority could be without one that has
-//! it. Nobody is asked who they are there, so it is found out once for all who ask within a moment.
+//! A cluster node is ready once it has all acknowledged commits and answers from them: a complete
+//! log does not help while the node's state is stale. Until then no other node may be stopped, for
+//! the remaining majority could lack a commit. The endpoint needs no authentication, so the result
+//! is computed once for all requests within `KEPT`.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -9,18 +12,18 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// So long what was found out is told to others.
+/// How long a result is cached.
 const KEPT: Duration = Duration::from_millis(500);
 
-/// Ready, or why not.
+/// Ready, or the reason why not.
 pub type Ready = Result<(), String>;
 
-/// What was found out last.
+/// The last result, cached.
 #[derive(Debug, Default)]
 pub struct Readiness(Mutex<Option<(Instant, Ready)>>);
 
 impl Readiness {
-    /// What is known, or what `look` finds out. One looks while all others who ask wait for it.
+    /// The cached result, or that of `look`. One caller looks while the others wait.
     pub async fn of(&self, look: impl Future<Output = Ready>) -> Ready {
         let mut last = self.0.lock().await;
         if let Some((when, ready)) = &*last
@@ -42,12 +45,13 @@ impl Readiness {
     }
 }
 
-/// A look at the disk, of which there is one at a time: one that hangs keeps one thread, however often somebody asks.
+/// A check of the disk, at most one at a time: one that hangs blocks one thread, however many
+/// callers ask.
 #[derive(Debug, Default)]
 pub struct OneLook(Mutex<Option<JoinHandle<Ready>>>);
 
 impl OneLook {
-    /// What `look` finds, or the one before that has not ended yet.
+    /// The result of `look`, or of an earlier check that still runs.
     pub async fn within(
         &self,
         time_max: Duration,
@@ -117,7 +121,7 @@ mod tests {
         release.send(()).unwrap();
         looked(Duration::from_secs(60)).await.unwrap();
         assert_eq!(begun.load(Ordering::SeqCst), 1);
-        // The next one looks anew.
+        // The next call starts a new check.
         release.send(()).unwrap();
         looked(Duration::from_secs(60)).await.unwrap();
         assert_eq!(begun.load(Ordering::SeqCst), 2);

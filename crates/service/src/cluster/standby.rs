@@ -1,14 +1,19 @@
-//! Standing by: a server that follows takes the writer's place when that is free. Every server does that but one that was told not to write: a second one at a
-//! directory takes over when the first has ended, and one whose store was away writes again when that is back.
+//! Standby: a server that follows takes the writer role when the role is free.
+//!
+//! Every server stands by unless it was told not to write: a second server on a directory takes
+//! over when the first has ended, and a server whose store was away writes again when the store is
+//! back.
 //!
 //! ```text
-//! every second:    is the place ours?  yes: can the writer still write?  no: leave it
-//!                                      no:  try the lock  ── ours ──> queue of changes, compaction
-//!                                                         ── another's ──> where that one is, for changes that come here
+//! every second: do we have the role?
+//!     yes: can the writer still write?  no: leave the role
+//!     no:  try the lock  ── ours ──> queue of changes, compaction
+//!                        ── another's ──> its address, for changes that come here
 //! ```
 //!
-//! The lock decides who writes, see `orrery_object_store`: whoever takes it after its holder was taken for dead finds all that was acknowledged, and nothing of the
-//! other is acknowledged after that.
+//! The lock decides who writes, see `orrery_object_store`: a server that takes the lock after its
+//! holder was presumed dead finds all acknowledged commits, and no later commit of that holder is
+//! acknowledged.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -24,36 +29,37 @@ use crate::cluster::nodes::Cluster;
 use crate::service::Service;
 use crate::writes::seat::{Elsewhere, Here};
 
-/// How often it is looked whether the place is free, and in an object store, where each look is three requests.
+/// How often the role is checked; in an object store each check takes three requests.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_IN_STORE_EVERY: Duration = Duration::from_secs(3);
-/// Mostly it is only looked whether this node leads, which it knows.
+/// Most checks only look whether this node leads, which costs nothing.
 const LOOK_IN_CLUSTER_EVERY: Duration = Duration::from_millis(200);
 
-/// What a server needs to take the writer's place.
+/// Everything a server needs to take the writer role.
 #[derive(Debug)]
 pub struct StandBy {
     /// The database.
     pub database: Arc<Database>,
-    /// How the writer works.
+    /// Options of the writer.
     pub writer: WriterOptions,
-    /// How it compacts in the background.
+    /// Options of background compaction.
     pub compaction: BackgroundOptions,
-    /// What knows where the writer is, if anything does.
+    /// The object store, which knows the writer's address; none on a local disk.
     pub objects: Option<Arc<ObjectFileSystem>>,
-    /// Whose leader writes, if the server is a node of one.
+    /// The cluster whose leader writes; none if the server is not a node.
     pub cluster: Option<Arc<dyn Cluster>>,
-    /// Where others reach this server.
+    /// The address at which others reach this server.
     pub own_address: Option<String>,
-    /// Whether a writer that failed is given up, and taken anew. A local disk that failed is looked at by a person first: what it has of the last commits is known
-    /// after it was read anew, from the disk and not from memory.
+    /// Whether a failed writer is given up and opened anew. After a failure of a local disk a
+    /// person looks first: which of the last commits are on the disk is known only after it was
+    /// read again from the disk, not from memory.
     pub leaves_when_failed: bool,
-    /// Why the place could not be taken, the last time: it is told once.
+    /// The last reason why the role could not be taken; each reason is logged once.
     pub trouble: Mutex<String>,
 }
 
 impl StandBy {
-    /// Looks again and again, for as long as the server lives.
+    /// Checks again and again, as long as the server lives.
     pub async fn run(self, state: Weak<Service>) {
         let this = Arc::new(self);
         let mut period = tokio::time::interval(match (&this.cluster, &this.objects) {
@@ -84,7 +90,7 @@ impl StandBy {
             if !self.leaves_when_failed && self.cluster.is_none() {
                 return;
             }
-            // Before anything is dropped: the last clone of it ends the writing.
+            // Before anything is dropped: dropping the writer's last clone ends the writing.
             drop(writer);
             tracing::warn!("this server writes no more, and follows: {error}");
             state.seat.leave(self.elsewhere(error.to_string()));
@@ -117,12 +123,12 @@ impl StandBy {
         }
     }
 
-    /// Leaves the place to the node that leads, and learns where that is.
+    /// Leaves the role to the leader, and learns its address.
     fn follow_leader(&self, state: &Arc<Service>) {
         const REASON: &str = "another node leads";
         if state.seat.writes().is_ok() {
             tracing::warn!("this node leads the others no more, and follows");
-            // Before anybody is asked for anything: until then the state stands still.
+            // Before any request goes out: until the role is left, the state stands still.
             state.seat.leave(self.elsewhere(REASON.to_owned()));
         }
         if let Some(objects) = &self.objects

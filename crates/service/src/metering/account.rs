@@ -1,8 +1,10 @@
-//! What one user, key or address has used lately, and uses now.
+//! The account of one user, key or address: its running requests, its budget of touches, its memory
+//! shares.
 //!
-//! A budget is a bucket that holds as many touches as it says and is refilled at an even rate. What a query costs is taken out while it runs, so
-//! that several at the same time share one budget. It may go below nothing by what is done between two looks; the next query waits until
-//! that is made up for.
+//! A budget is a token bucket: it holds as many touches as the limit says and is refilled at an
+//! even rate. A query's cost is taken out while the query runs, so that concurrent queries share
+//! one budget. The bucket may be overdrawn by what is done between two checks; the next query waits
+//! until that is refilled.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +14,7 @@ use orrery_sparql::AccountShare;
 
 use super::exceeded::Exceeded;
 
-/// See the module.
+/// An account, shared by the requests that are charged to it.
 #[derive(Debug)]
 pub(super) struct Account {
     state: Mutex<State>,
@@ -21,13 +23,14 @@ pub(super) struct Account {
 #[derive(Debug)]
 struct State {
     running: u32,
-    /// Touches taken out and not refilled. More than the budget has: nothing is left.
+    /// Touches taken out and not refilled yet. At or above the budget, nothing is left.
     used: f64,
-    /// When it was refilled last.
+    /// Time of the last refill.
     refilled: Instant,
-    /// Touches that are refilled in a second.
+    /// Touches refilled per second.
     rate: f64,
-    /// What its requests hold of the memory, by bound. One user may come with several bounds: a token brings groups that a password does not.
+    /// Memory held by the requests, by limit. One user may have several limits: a token brings
+    /// groups that a password does not.
     shares: Vec<Arc<AccountShare>>,
 }
 
@@ -45,7 +48,8 @@ impl Account {
         }
     }
 
-    /// Counts a request that begins, unless there are as many already, or nothing is left.
+    /// Counts a request that begins, unless the limit of concurrent requests or the budget is
+    /// reached.
     pub(super) fn enter(&self, limits: &Limits, now: Instant) -> Result<(), Exceeded> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(max) = limits.concurrent
@@ -58,16 +62,16 @@ impl Account {
         Ok(())
     }
 
-    /// The request has ended.
+    /// Counts a request that has ended.
     pub(super) fn leave(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.running = state.running.saturating_sub(1);
     }
 
-    /// Takes touches out.
+    /// Takes touches out of the budget.
     ///
     /// # Errors
-    /// When nothing is left then.
+    /// When nothing is left afterwards.
     pub(super) fn take(&self, touches: u64, limits: &Limits, now: Instant) -> Result<(), Exceeded> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(budget) = limits.cost {
@@ -77,10 +81,10 @@ impl Account {
         state.require_cost(limits, now)
     }
 
-    /// Whether so much is left, before it is done; nothing is taken out.
+    /// Checks that this many touches are left, before they are spent; takes nothing out.
     ///
     /// # Errors
-    /// When it is not.
+    /// When fewer are left.
     pub(super) fn afford(
         &self,
         touches: u64,
@@ -111,7 +115,8 @@ impl Account {
         })
     }
 
-    /// What its requests may hold of the memory together, if that is bounded; those with another bound keep to theirs.
+    /// The memory share of requests with these limits, if memory is limited; requests with another
+    /// limit have a share of their own.
     pub(super) fn share(&self, limits: &Limits) -> Option<Arc<AccountShare>> {
         let bytes = limits.memory?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,7 +130,7 @@ impl Account {
         Some(share)
     }
 
-    /// Whether it says nothing that a new one would not.
+    /// Whether the account is in the state of a new one, so that it may be dropped.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = now.saturating_duration_since(state.refilled);
@@ -160,7 +165,7 @@ impl State {
     }
 }
 
-/// Touches a second.
+/// Touches refilled per second.
 fn rate(budget: Budget) -> f64 {
     budget.touches as f64 / budget.seconds.max(1) as f64
 }
@@ -191,7 +196,7 @@ mod tests {
         assert_eq!(refused, Err(Exceeded::Concurrent { max: 2 }));
         account.leave();
         account.enter(&LIMITS, now).unwrap();
-        // Whom other limits hold for by now.
+        // A request with other limits.
         account.enter(&Limits::default(), now).unwrap();
     }
 
@@ -207,7 +212,7 @@ mod tests {
         assert_eq!(wait, Duration::from_secs(50));
         assert!(account.enter(&LIMITS, at(49)).is_err());
         assert!(account.enter(&LIMITS, at(51)).is_ok());
-        // Ten a second, and never more than all of it.
+        // Ten a second, and never more than the whole budget.
         assert!(account.take(11, &LIMITS, at(51)).is_err());
         assert!(account.take(999, &LIMITS, at(10_000)).is_ok());
         assert!(account.take(1, &LIMITS, at(10_000)).is_err());
@@ -230,7 +235,7 @@ mod tests {
         assert!(account.share(&LIMITS).is_none());
         drop(of_token);
         assert!(!account.is_idle(now));
-        // What nobody holds is not kept beside others.
+        // A share that no request holds is dropped when others are asked for.
         assert!(Arc::ptr_eq(&of_password, &share(1_000)));
         assert_eq!(account.state.lock().unwrap().shares.len(), 1);
         drop(of_password);
@@ -247,7 +252,7 @@ mod tests {
         account.leave();
         account.take(45, &LIMITS, now).unwrap();
         assert!(!account.is_idle(now));
-        // Ten a second: when these are there again, and not when all of them would be.
+        // Ten a second: idle once these 45 are refilled, not once the whole budget would be.
         assert!(!account.is_idle(now + Duration::from_secs(4)));
         assert!(account.is_idle(now + Duration::from_secs(5)));
     }

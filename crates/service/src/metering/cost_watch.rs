@@ -1,4 +1,5 @@
-//! Looks at what a query costs while it runs, and charges for it: every so often, and at its end, however it ends.
+//! Watches the cost of a running query, and charges for it: periodically, and at the query's end,
+//! however it ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,20 +12,20 @@ use super::meter::Meter;
 use super::till::Till;
 use crate::record::StatementRecord;
 
-/// How often what a query costs is looked at.
+/// Interval between two looks at a query's cost.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// See the module.
+/// The cost of one query, charged as it grows.
 pub struct CostWatch {
     reader: Box<dyn Touched>,
     till: Arc<Till>,
-    /// Nothing is done any more that would cost something.
+    /// Whether the query is over and fully charged.
     is_settled: bool,
     next_look: Instant,
 }
 
 impl CostWatch {
-    /// Of what is done from now on.
+    /// Watches the touches made from now on.
     pub fn new(
         reader: Box<dyn Touched>,
         meter: Option<Arc<Meter>>,
@@ -34,7 +35,7 @@ impl CostWatch {
         Self::of_till(reader, Arc::new(till))
     }
 
-    /// Of what was not paid for yet.
+    /// Watches the touches that the till has not charged yet.
     pub(super) fn of_till(reader: Box<dyn Touched>, till: Arc<Till>) -> Self {
         Self {
             reader,
@@ -44,15 +45,15 @@ impl CostWatch {
         }
     }
 
-    /// Charges for the rest of a query that has ended, and tells all that it cost, in touches.
+    /// Charges for the rest of a query that has ended; returns the query's whole cost in touches.
     pub fn settle(&mut self) -> u64 {
-        // The answer is made; the next request is told that nothing is left.
+        // The answer is complete; if the budget is empty, the next request is refused.
         let _ = self.charge();
         self.is_settled = true;
         self.till.paid()
     }
 
-    /// Ends when the query costs more than there is.
+    /// Completes when the query has used up the budget.
     pub async fn exceeded(&mut self) -> Exceeded {
         loop {
             tokio::time::sleep_until(self.next_look).await;
@@ -62,7 +63,7 @@ impl CostWatch {
         }
     }
 
-    /// Fails if the query costs more than there is, as far as it is time to look again: for those that are never waited for.
+    /// Charges if it is time to, and fails if the budget is used up; for callers that never wait.
     pub fn look(&mut self) -> Result<(), Exceeded> {
         let now = Instant::now();
         if now < self.next_look {
@@ -72,13 +73,13 @@ impl CostWatch {
         self.charge()
     }
 
-    /// Fails for an answer that is longer than it may be.
+    /// Fails for an answer longer than its limit.
     pub fn require_bytes(&self, bytes: u64) -> Result<(), Exceeded> {
         let meter = self.till.meter();
         meter.map_or(Ok(()), |meter| meter.require_bytes(bytes))
     }
 
-    /// Takes what was done since the last time out of the budgets.
+    /// Charges for the touches since the last charge.
     fn charge(&mut self) -> Result<(), Exceeded> {
         self.till.pay_up_to(self.reader.touches())
     }
@@ -87,7 +88,7 @@ impl CostWatch {
 impl Drop for CostWatch {
     fn drop(&mut self) {
         if !self.is_settled {
-            // Nobody is left to be told; the next request is.
+            // The query is over; if the budget is empty, the next request is refused.
             let _ = self.charge();
         }
     }

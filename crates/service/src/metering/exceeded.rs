@@ -1,4 +1,4 @@
-//! What somebody has used up, in words.
+//! The limits of a sender that a request can reach, as errors in words.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use orrery_storage::ByteCount;
 
 use crate::metrics::SpentLimit;
 
-/// Which limit of who asks a request has come to.
+/// The sender's limit that a request has reached.
 #[expect(missing_docs, reason = "the sentence of each variant says what it is")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exceeded {
@@ -21,10 +21,10 @@ pub enum Exceeded {
     Cost {
         touches: u64,
         seconds: u64,
-        /// Until there is something again.
+        /// Time until some of the budget is refilled.
         wait: Duration,
     },
-    /// What is about to be done costs more than there ever is.
+    /// The request costs more than the whole budget.
     #[error(
         "this costs {needed} touches, and you may use {touches} in {seconds} s; send less at a time, or ask an administrator for a larger limit"
     )]
@@ -40,7 +40,7 @@ pub enum Exceeded {
 }
 
 impl Exceeded {
-    /// Whether more was done than there was, not just as much.
+    /// Whether a limit was passed, not just reached.
     pub(super) fn is_overdrawn(self) -> bool {
         match self {
             Self::Cost { wait, .. } => !wait.is_zero(),
@@ -51,7 +51,7 @@ impl Exceeded {
         }
     }
 
-    /// As it is counted.
+    /// The limit's kind, for the metrics.
     pub fn limit(self) -> SpentLimit {
         match self {
             Self::Concurrent { .. } => SpentLimit::Concurrent,
@@ -61,7 +61,7 @@ impl Exceeded {
         }
     }
 
-    /// When it is worth another try, if waiting helps.
+    /// Seconds until another try is worthwhile, if waiting helps.
     pub fn retry_after_s(self) -> Option<u64> {
         match self {
             Self::Concurrent { .. } => Some(1),

@@ -1,4 +1,4 @@
-//! What a request may use, while it runs.
+//! The limits of one running request, over all accounts that it is charged to.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use orrery_sparql::AccountShare;
 use super::account::Account;
 use super::exceeded::Exceeded;
 
-/// A request that is counted in its accounts until this is dropped.
+/// A request, counted in its accounts until this is dropped.
 #[derive(Debug)]
 pub struct Meter {
     payers: Vec<(Arc<Account>, Limits)>,
@@ -30,10 +30,10 @@ impl Meter {
         Ok(Self { payers })
     }
 
-    /// Takes what was done since the last time out of the budgets.
+    /// Takes the touches since the last call out of all budgets.
     ///
     /// # Errors
-    /// When one of them has nothing left.
+    /// When a budget has nothing left.
     pub fn take(&self, touches: u64) -> Result<(), Exceeded> {
         let now = Instant::now();
         let mut taken = Ok(());
@@ -43,33 +43,34 @@ impl Meter {
         taken
     }
 
-    /// Whether so much is left of all budgets, before it is done.
+    /// Checks that all budgets have this many touches left, before they are spent.
     ///
     /// # Errors
-    /// When one of them has less.
+    /// When a budget has fewer.
     pub fn afford(&self, touches: u64) -> Result<(), Exceeded> {
         let now = Instant::now();
         let mut payers = self.payers.iter();
         payers.try_for_each(|(account, limits)| account.afford(touches, limits, now))
     }
 
-    /// Whether what is done may be more than there is.
+    /// Whether any account has a budget of touches.
     pub(super) fn has_budget(&self) -> bool {
         self.payers.iter().any(|(_, limits)| limits.cost.is_some())
     }
 
-    /// How long the request may take.
+    /// Time limit of the request.
     pub fn time_max(&self) -> Option<Duration> {
         let least = self.least(|limits| limits.time_ms);
         least.map(Duration::from_millis)
     }
 
-    /// Rows that the answer may have.
+    /// Limit of rows of the answer.
     pub fn rows_max(&self) -> Option<u64> {
         self.least(|limits| limits.rows)
     }
 
-    /// What the request's operators are held to, beside the memory of all.
+    /// The accounts' memory shares that bound the request's operators, beside the memory of all
+    /// queries.
     pub fn shares(&self) -> Vec<Arc<AccountShare>> {
         let payers = self.payers.iter();
         payers
@@ -77,12 +78,12 @@ impl Meter {
             .collect()
     }
 
-    /// Bytes that the answer may have.
+    /// Limit of bytes of the answer.
     pub fn bytes_max(&self) -> Option<u64> {
         self.least(|limits| limits.bytes)
     }
 
-    /// Fails for an answer that is longer than it may be.
+    /// Fails for an answer longer than its limit.
     pub fn require_bytes(&self, bytes: u64) -> Result<(), Exceeded> {
         match self.bytes_max() {
             Some(max) if bytes > max => Err(Exceeded::Bytes { max }),

@@ -1,13 +1,15 @@
-//! How much who asks may use, and what they have used: the limits of the catalog, enforced.
+//! Metering: enforces the catalog's limits on what a user, key or address may use.
 //!
 //! ```text
-//! request -> Accounts: one account for each user, key or address -> Meter, held until the end: how many at a time, time, rows, bytes
-//!                                                                   CostWatch: touches that the operators count, charged while they work
-//!                                                                   Payment: the same of updates and SQL, over all that they run
-//!                                                                   PaidStatement: the same of a statement at another port
+//! request -> Accounts: one account per user, key or address
+//!         -> Meter, held until the end: concurrent requests, time, rows, bytes
+//!              CostWatch:     touches that the operators count, charged while they work
+//!              Payment:       the same for updates and SQL, over all that they run
+//!              PaidStatement: the same for a statement at another port
 //! ```
 //!
-//! Where nobody has limits, nothing of this is made. The cost of a query is read for its answer's head and the query log as well.
+//! Where no limits are set, none of this is created. A query's cost is also read for the head of
+//! its answer and for the query log.
 
 mod account;
 mod cost_watch;
@@ -33,27 +35,29 @@ use orrery_access::{Limited, Limits, Subject};
 
 use account::Account;
 
-/// With so many accounts an address without one gets none of its own: it shares one with others, so that nobody is without a limit.
+/// Number of accounts beyond which an address gets no account of its own but shares one, so that
+/// every sender is limited.
 const ACCOUNTS_MAX: usize = 100_000;
-/// How often they are looked through for those that are idle, while there are as many.
+/// Interval between two searches for idle accounts, while the maximum is reached.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Accounts that addresses without one of their own share.
+/// Accounts shared by addresses without an account of their own.
 const SHARED_MAX: u64 = 4_096;
-/// Of a shared account whoever has many IPv6 networks has so many bits: they take few of the shared accounts.
+/// Low bits of an IPv6 address that a shared account ignores (a /48): the holder of many networks
+/// reaches few shared accounts.
 const SHARED_NETWORK_BITS: u32 = 80;
-/// Whoever has an IPv6 address has at least so many bits of them.
+/// Low bits of an IPv6 address that an account ignores (a /64): one client has at least these.
 const IPV6_NETWORK_BITS: u32 = 64;
 
-/// Whose an account is.
+/// The holder of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Holder {
     Known(Limited),
     Address(IpAddr),
-    /// Of some of the addresses that found no room for one of their own.
+    /// Some of the addresses beyond the maximum of accounts.
     Shared(u64),
 }
 
-/// The accounts of all who have asked lately.
+/// The accounts of all recent senders.
 #[derive(Debug, Default)]
 pub struct Accounts {
     open: Mutex<Open>,
@@ -62,9 +66,9 @@ pub struct Accounts {
 #[derive(Debug)]
 struct Open {
     accounts: HashMap<Holder, Arc<Account>>,
-    /// With so many, those that are new are shared.
+    /// Number of accounts beyond which new addresses share one.
     accounts_max: usize,
-    /// When they were looked through last.
+    /// Time of the last search for idle accounts.
     looked: Option<Instant>,
 }
 
@@ -79,10 +83,10 @@ impl Default for Open {
 }
 
 impl Accounts {
-    /// Counts a request in its accounts; none where nothing is limited.
+    /// Counts a request in its accounts; none if the sender has no limits.
     ///
     /// # Errors
-    /// When there are as many requests as there may be, or nothing is left of a budget.
+    /// When the limit of concurrent requests is reached, or a budget is used up.
     pub fn enter(
         &self,
         limits: &[(Limited, Limits)],
@@ -103,7 +107,7 @@ impl Accounts {
 }
 
 impl Open {
-    /// The account of a holder; that of an address may be shared.
+    /// The account of a holder; an address may get a shared one.
     fn account(&mut self, holder: Holder, now: Instant) -> Arc<Account> {
         if let Some(known) = self.accounts.get(&holder) {
             return Arc::clone(known);
@@ -122,20 +126,20 @@ impl Open {
         Arc::clone(account.or_insert_with(|| Arc::new(Account::new(now))))
     }
 
-    /// Drops accounts that say nothing, unless that was done just now.
+    /// Drops idle accounts, unless that was done less than `LOOK_EVERY` ago.
     fn drop_idle_ones(&mut self, now: Instant) {
         let is_just_now = |looked: Instant| now.saturating_duration_since(looked) < LOOK_EVERY;
         if self.looked.is_some_and(is_just_now) {
             return;
         }
         self.looked = Some(now);
-        // One that somebody else holds is about to be entered, and would begin anew for the next.
+        // An account that another thread holds is about to be entered; dropping it would reset it.
         self.accounts
             .retain(|_, account| Arc::strong_count(account) > 1 || !account.is_idle(now));
     }
 }
 
-/// Whose account it is: nobody known has one for each address.
+/// The holder of a limit's account: unknown senders have one account per address.
 fn holder(limited: &Limited, address: Option<IpAddr>) -> Holder {
     match (limited, address) {
         (Limited::Who(Subject::Anyone), Some(address)) => Holder::Address(network(address)),
@@ -143,7 +147,7 @@ fn holder(limited: &Limited, address: Option<IpAddr>) -> Holder {
     }
 }
 
-/// What one client has of addresses.
+/// The network that counts as one client: the address itself, or an IPv6 /64.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -154,7 +158,7 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// What one client may have of addresses without much ado.
+/// The network that one client can easily obtain: the address itself, or an IPv6 /48.
 fn wider_network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(address) => {
@@ -198,13 +202,13 @@ mod tests {
         assert!(accounts.enter(&[of_key], None).is_err());
         assert!(accounts.enter(&both, None).is_err());
         drop(held);
-        // What was refused by one account is in none.
+        // A request that one account refuses is counted in none.
         let held = accounts.enter(&both, None).unwrap();
         assert!(held.is_some());
         assert!(accounts.enter(&[], None).unwrap().is_none());
     }
 
-    /// With room for so many accounts before they are shared.
+    /// Accounts that are shared beyond this number.
     fn with_room_for(accounts_max: usize) -> Accounts {
         let open = Open {
             accounts_max,
@@ -229,13 +233,14 @@ mod tests {
         let anyone = [(Limited::Who(Subject::Anyone), one)];
         let enter = |text: &str| accounts.enter(&anyone, address(text));
         let own = [enter("10.0.0.1").unwrap(), enter("2001:db8::1").unwrap()];
-        // All networks that begin alike have one together, and no more than one.
+        // Networks with a common prefix share one account.
         let shared = enter("2001:db9:0:1::1").unwrap();
         for network in 2..1_000 {
             assert!(enter(&format!("2001:db9:0:{network:x}::1")).is_err());
         }
         assert_eq!(count(&accounts), 3);
-        // Others go on, as far as there are accounts to share; so do those that have one, and users.
+        // Other addresses go on as long as there are shared accounts; so do those with an account,
+        // and users.
         for network in 0..10_000_u32 {
             let (high, low) = (network >> 8, network & 0xff);
             drop(enter(&format!("192.168.{high}.{low}")));

@@ -1,8 +1,9 @@
-//! A statement at the port of PostgreSQL or Flight SQL that is paid for while it works. The ports know nothing of accounts, so that a task of its own looks at it.
+//! A statement at PostgreSQL's or Flight SQL's port that is charged while it runs. The ports know
+//! nothing of accounts, so a separate task watches the cost.
 //!
 //! ```text
-//! enter -> task: every 20 ms what was done is taken out of the budgets -> nothing is left: the port is told, and ends the statement
-//!       -> held beside the statement's turn; dropped: the rest is charged before the next statement may begin
+//! enter -> task: charges every 20 ms -> budget used up: tells the port, which ends the statement
+//!       -> held beside the statement's turn; dropped: the rest is charged before the next begins
 //! ```
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,15 +13,15 @@ use tokio::task::AbortHandle;
 use super::cost_watch::{CostWatch, LOOK_EVERY};
 use super::exceeded::Exceeded;
 
-/// Counts a statement in its accounts until this is dropped.
+/// A statement, counted in its accounts until this is dropped.
 pub struct PaidStatement {
-    /// With the meter; none when the statement is over.
+    /// Holds the meter; none once the statement is over.
     cost: Arc<Mutex<Option<CostWatch>>>,
     task: AbortHandle,
 }
 
 impl PaidStatement {
-    /// Of what is done from now on; says once when it costs more than there is.
+    /// Charges for what is done from now on; calls `say` once when the budget is used up.
     pub fn new(cost: CostWatch, say: impl FnOnce(Exceeded) + Send + 'static) -> Self {
         let cost = Arc::new(Mutex::new(Some(cost)));
         let task = tokio::spawn(until_exceeded(Arc::clone(&cost), say));
@@ -48,7 +49,7 @@ async fn until_exceeded(cost: Arc<Mutex<Option<CostWatch>>>, say: impl FnOnce(Ex
 impl Drop for PaidStatement {
     fn drop(&mut self) {
         self.task.abort();
-        // Here and not in the task: whoever sends the next statement has paid for this one.
+        // Here and not in the task: the sender of the next statement has paid for this one.
         let mut cost = self.cost.lock().unwrap_or_else(PoisonError::into_inner);
         drop(cost.take());
     }

@@ -1,4 +1,5 @@
-//! A request that pays while it works, in whatever it runs: updates, statements of SQL.
+//! Payment of a request that runs several plans, such as an update or an SQL statement, charged
+//! while it works.
 
 use std::sync::Arc;
 
@@ -10,18 +11,19 @@ use super::meter::Meter;
 use super::till::Till;
 use crate::record::StatementRecord;
 
-/// What counts a request's work, and whose it is.
+/// The counter of a request's work, and the accounts that pay for it.
 #[derive(Debug)]
 pub struct Payment {
     spending: Arc<Spending>,
-    /// The pool that the spending has, which knows what the request holds.
+    /// The memory pool of the spending, which knows how much the request holds.
     own_share: Arc<OwnShare>,
     till: Arc<Till>,
 }
 
 impl Payment {
-    /// Of a request that takes its memory from this pool. Whatever spends of it ends where the meter says that nothing is left, with these words; where there is no budget, nothing is asked
-    /// while it works, and nothing is done in portions for that.
+    /// Creates the payment of a request that takes its memory from this pool. Work that spends ends
+    /// when the meter's budget is used up, with the message of `words`; without a budget nothing is
+    /// checked while the request works, and no work is split for that.
     pub fn new(
         memory: &Arc<dyn MemoryPool>,
         meter: Option<Arc<Meter>>,
@@ -47,11 +49,12 @@ impl Payment {
         till: &Arc<Till>,
         words: impl Fn(Exceeded) -> String + Send + Sync + 'static,
     ) {
-        // Not held: a session keeps the spending of its last statement, and with the till a place among the requests of its account.
+        // A weak reference: a session keeps the spending of its last statement, and with the till
+        // it would keep a place among its account's requests.
         let asked = Arc::downgrade(till);
         spending.limit_by(move |touches| {
             let Some(till) = asked.upgrade() else {
-                // The request has ended; what is done with its rows later is paid for by who does it.
+                // The request has ended; later work on its rows is paid for by its own request.
                 return Ok(());
             };
             let _ = till.pay_up_to(touches);
@@ -60,33 +63,33 @@ impl Payment {
         });
     }
 
-    /// What counts, for whoever runs plans.
+    /// The counter, for code that runs plans.
     pub fn spending(&self) -> &Arc<Spending> {
         &self.spending
     }
 
-    /// What the request holds of the memory, apart from others.
+    /// The memory that this request holds.
     pub fn own_share(&self) -> &Arc<OwnShare> {
         &self.own_share
     }
 
-    /// What was done until now, in touches.
+    /// Touches so far.
     pub fn touches(&self) -> u64 {
         self.spending.touches()
     }
 
-    /// Looks at what is done, and was not paid for yet.
+    /// A watch that charges for touches not paid for yet.
     pub fn watch(&self) -> CostWatch {
         let (spending, till) = (Arc::clone(&self.spending), Arc::clone(&self.till));
         CostWatch::of_till(Box::new(spending), till)
     }
 
-    /// Why work was ended that could not say it itself: nothing was left when it spent more.
+    /// The limit that work has passed when it could not report so itself.
     pub fn exceeded(&self) -> Option<Exceeded> {
         self.till.exceeded()
     }
 
-    /// What work comes to that can still be given up, charged while it goes on and for its rest, unless it costs more than there is.
+    /// Runs work that can be cancelled and charges for it; fails if the budget is used up.
     pub async fn while_paid<T, E: From<Exceeded>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -97,7 +100,7 @@ impl Payment {
             done = work => done,
             exceeded = cost.exceeded() => Err(exceeded.into()),
         };
-        // What ran is gone, and has told all that it did.
+        // The work is dropped by now, and has counted everything it did.
         cost.settle();
         match self.exceeded() {
             Some(exceeded) => Err(exceeded.into()),
@@ -105,11 +108,12 @@ impl Payment {
         }
     }
 
-    /// Charges for quads that a change has brought or taken away, as far as they were not paid for while it was made.
+    /// Charges for quads that a change added or removed, as far as they were not charged while it
+    /// was made.
     pub fn charge(&self, quads: u64) {
         self.spending
             .add(quads.saturating_sub(self.spending.changed()));
-        // It is done; the next request is told that nothing is left.
+        // The change is made; if the budget is empty, the next request is refused.
         let _ = self.till.pay_up_to(self.touches());
     }
 }

@@ -1,4 +1,4 @@
-//! Where one request's work is paid for, each touch once, whoever looks: a watch every so often, or the work itself when it spends.
+//! The till of one request: charges each touch once, whether a watch or the work itself reports it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,15 +7,15 @@ use super::exceeded::Exceeded;
 use super::meter::Meter;
 use crate::record::StatementRecord;
 
-/// See the module.
+/// The touches of a request that were charged.
 #[derive(Debug)]
 pub(super) struct Till {
-    /// None where nothing is limited.
+    /// None if the sender has no limits.
     meter: Option<Arc<Meter>>,
-    /// None where it is not a request of HTTP.
+    /// None if the request has no record.
     record: Option<Arc<StatementRecord>>,
     paid: AtomicU64,
-    /// What was said when more was done than there was.
+    /// The limit that was passed, if any.
     exceeded: Mutex<Option<Exceeded>>,
 }
 
@@ -29,16 +29,16 @@ impl Till {
         }
     }
 
-    /// The same, where so many touches are no business of this one.
+    /// Starts at this many touches, which are charged elsewhere.
     pub(super) fn beginning_at(self, touches: u64) -> Self {
         self.paid.store(touches, Ordering::Relaxed);
         self
     }
 
-    /// Pays for what was not paid for yet of so many touches.
+    /// Charges for touches up to this total that were not charged yet.
     ///
     /// # Errors
-    /// When nothing is left then.
+    /// When nothing is left afterwards.
     pub(super) fn pay_up_to(&self, touches: u64) -> Result<(), Exceeded> {
         let before = self.paid.fetch_max(touches, Ordering::Relaxed);
         let more = touches.saturating_sub(before);
@@ -55,17 +55,17 @@ impl Till {
         paid
     }
 
-    /// All that was paid for.
+    /// Touches charged so far.
     pub(super) fn paid(&self) -> u64 {
         self.paid.load(Ordering::Relaxed)
     }
 
-    /// What was said when more was done than there was, if that was so. What uses up all to the last touch is done.
+    /// The limit that was passed, if any. Using a budget up to its last touch does not pass it.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         *self.exceeded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the request may use.
+    /// The request's limits.
     pub(super) fn meter(&self) -> Option<&Arc<Meter>> {
         self.meter.as_ref()
     }

@@ -1,4 +1,5 @@
-//! Queries and loads that the nodes of a cluster divide among them, and transactions that one has for another. Zeros, where the server is no node.
+//! Metrics of queries and loads that cluster nodes divide among them, and of forwarded
+//! transactions. All are zero if the server is not a node.
 
 use orrery_distributed::Figures;
 use orrery_sql::Guests;
@@ -46,7 +47,7 @@ const FAMILIES: [Family; 6] = [
     ),
 ];
 
-/// Writes the transactions of clients of other nodes.
+/// Writes the metrics of transactions for clients of other nodes.
 pub fn write_guests(guests: Option<&Guests>, page: &mut Page) {
     page.family(
         "orrery_forwarded_transactions_total",
@@ -62,7 +63,7 @@ pub fn write_guests(guests: Option<&Guests>, page: &mut Page) {
     .value(guests.map_or(0, Guests::open));
 }
 
-/// Writes the figures of now.
+/// Writes the current figures.
 pub fn write_divided(figures: &Figures, load_shares: u64, page: &mut Page) {
     page.family(
         "orrery_divided_load_shares_total",

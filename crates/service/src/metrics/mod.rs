@@ -1,16 +1,21 @@
-//! What the server counts of itself while it works; `metrics_page` prints it for Prometheus, with what others count.
+//! The server's own counters, updated as requests end; `metrics_page` prints them for Prometheus,
+//! together with other components' counters.
 //!
 //! ```text
 //! access log: each request at its end --> Metrics: relaxed atomics, by kind, outcome, listener
 //!                                            ^ connections, panics
 //! ```
 //!
-//! One value, made with the server and passed down: no globals, no registry that is looked up by names. What is counted for each request are some ten
-//! relaxed additions, a hundred nanoseconds beside the sixty microseconds of a point query; they are not sharded. What others know
-//! (memory, caches, the log of commits) is not counted here, but read when somebody asks.
+//! `Metrics` is one value, made with the server and passed down: no globals, no registry with
+//! look-ups by name. Each request costs some ten relaxed additions, a hundred nanoseconds beside
+//! the sixty microseconds of a point query; the counters are not sharded. Figures that other
+//! components have (memory, caches, the log of commits) are not counted here, but read when a page
+//! is printed.
 //!
-//! Written by hand rather than with `prometheus-client`: that writes OpenMetrics, looks each counter up in a map under a lock and observes histograms under
-//! another, while nearly all of our figures are known elsewhere or indexed by enums; what remains for a library is the text, which is `text.rs`.
+//! Written by hand rather than with `prometheus-client`: that crate writes OpenMetrics, looks each
+//! counter up in a map under a lock and observes histograms under another, while nearly all of our
+//! figures are known elsewhere or indexed by enums; only the text would remain for a library, and
+//! that is `text.rs`.
 
 mod divided;
 mod objects;
@@ -38,7 +43,7 @@ use std::time::Duration;
 
 use crate::stages::{STAGES, Stages};
 
-/// From a look-up in memory to the longest query that the defaults allow.
+/// Histogram bounds, from a look-up in memory to the longest query that the defaults allow.
 const QUERY_BOUNDS_US: &[u64] = &[
     100,
     250,
@@ -62,10 +67,10 @@ const QUERY_BOUNDS_US: &[u64] = &[
     600_000_000,
 ];
 
-/// What listens.
+/// The listeners of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listens {
-    /// The server itself.
+    /// HTTP, for clients.
     Http,
     /// The admin socket.
     Admin,
@@ -76,12 +81,12 @@ pub enum Listens {
 }
 
 impl Listens {
-    /// All of them, in the order of their numbers.
+    /// All listeners, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Http, Self::Admin, Self::Postgres, Self::Flight];
-    /// Those of them that speak HTTP.
+    /// The listeners that speak HTTP.
     pub const HTTP: [Self; 2] = [Self::Http, Self::Admin];
 
-    /// As metrics call it.
+    /// The listener's label in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -92,10 +97,10 @@ impl Listens {
     }
 }
 
-/// How answers are counted: by the first digit of their status, and those that there are none of.
+/// Classes of answers: the first digit of the status, or no answer at all.
 pub const STATUS_CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// See the module.
+/// The counters of a server.
 #[derive(Debug, Default)]
 pub struct Metrics {
     kinds: [OfKind; Kind::ALL.len()],
@@ -105,20 +110,20 @@ pub struct Metrics {
     limits: [AtomicU64; SpentLimit::ALL.len()],
     panics: AtomicU64,
     connections: [Arc<Connections>; Listens::ALL.len()],
-    /// Of HTTP.
+    /// The limit of open HTTP connections.
     connections_max: AtomicU64,
-    /// Counts for itself; not there where the database is in a directory.
+    /// The object store, which has counters of its own; unset if the database is in a directory.
     objects: OnceLock<Arc<ObjectFileSystem>>,
     guests: OnceLock<Weak<Guests>>,
 }
 
-/// Of one kind of query.
+/// The counters of one kind of query.
 #[derive(Debug)]
 pub struct OfKind {
     outcomes: [AtomicU64; Outcome::ALL.len()],
-    /// How long they took.
+    /// Durations of queries.
     pub durations: Durations,
-    /// After which time the first byte of the answer went out.
+    /// Times to the first byte of the answer.
     pub first_bytes: Durations,
     rows: AtomicU64,
     bytes: AtomicU64,
@@ -141,26 +146,26 @@ impl Default for OfKind {
 /// A query, an update or a request of SQL that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct EndedQuery {
-    /// What was asked.
+    /// The kind of query.
     pub kind: Kind,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// Where something of the answer went out.
+    /// Time to the first byte of the answer, if any was sent.
     pub first_byte: Option<Duration>,
     /// Rows of the answer.
     pub rows: u64,
     /// Bytes of the answer.
     pub bytes: u64,
-    /// What it cost; 0 where that is not counted.
+    /// The cost in touches; 0 where touches are not counted.
     pub touches: u64,
-    /// What the time was spent on, where that is known.
+    /// Time spent per stage, where known.
     pub stages: Option<Stages>,
 }
 
 impl OfKind {
-    /// How many ended so.
+    /// Number of queries with this outcome.
     pub fn outcome(&self, outcome: Outcome) -> u64 {
         get(&self.outcomes[outcome as usize])
     }
@@ -175,7 +180,7 @@ impl OfKind {
         get(&self.bytes)
     }
 
-    /// What all cost together.
+    /// Touches of all queries.
     pub fn touches(&self) -> u64 {
         get(&self.touches)
     }
@@ -210,7 +215,7 @@ impl Metrics {
         }
     }
 
-    /// Counts the answer to a request; without one, the client had left.
+    /// Counts the answer to a request; no status means that the client had left.
     pub fn answered(&self, listens: Listens, status: Option<u16>) {
         let class = status.map_or(0, |status| usize::from(status / 100));
         if let Some(counter) = self
@@ -227,7 +232,7 @@ impl Metrics {
         add(&self.refusals[refusal as usize], 1);
     }
 
-    /// Counts a request that came to a limit of who sent it.
+    /// Counts a request that reached a limit of its sender.
     pub fn spent(&self, limit: SpentLimit) {
         add(&self.limits[limit as usize], 1);
     }
@@ -237,76 +242,76 @@ impl Metrics {
         add(&self.panics, 1);
     }
 
-    /// Counts a panic if what holds this is dropped by one.
+    /// A guard that counts a panic if it is dropped while unwinding.
     pub fn watch_panics(&self) -> PanicWatch<'_> {
         PanicWatch(self)
     }
 
-    /// Where the connections of a listener are counted.
+    /// The connection counters of a listener.
     pub fn connections(&self, listens: Listens) -> &Arc<Connections> {
         &self.connections[listens as usize]
     }
 
-    /// Notes how many connections of HTTP may be open.
+    /// Sets the limit of open HTTP connections.
     pub fn set_connections_max(&self, max: usize) {
         self.connections_max.store(max as u64, Ordering::Relaxed);
     }
 
-    /// How many connections of HTTP may be open.
+    /// The limit of open HTTP connections.
     pub fn connections_max(&self) -> u64 {
         get(&self.connections_max)
     }
 
-    /// Notes that the database is in an object store.
+    /// Sets the object store that holds the database.
     pub fn set_objects(&self, objects: Arc<ObjectFileSystem>) {
-        // There is one database, so this is called once.
+        // Called once, as there is one database.
         let _ = self.objects.set(objects);
     }
 
-    /// The object store that the database is in, if it is in one.
+    /// The object store that holds the database, if any.
     pub fn objects(&self) -> Option<&ObjectFileSystem> {
         self.objects.get().map(|objects| &**objects)
     }
 
-    /// Notes who answers for clients of other nodes.
+    /// Sets the handler of other nodes' clients.
     pub fn set_guests(&self, guests: &Arc<Guests>) {
         // Called once, too.
         let _ = self.guests.set(Arc::downgrade(guests));
     }
 
-    /// Who answers for clients of other nodes, if anybody does.
+    /// The handler of other nodes' clients, if there is one.
     pub fn guests(&self) -> Option<Arc<Guests>> {
         self.guests.get()?.upgrade()
     }
 
-    /// The counts of one kind.
+    /// The counters of one kind of query.
     pub fn of_kind(&self, kind: Kind) -> &OfKind {
         &self.kinds[kind as usize]
     }
 
-    /// Seconds that were spent in each stage.
+    /// Seconds spent in each stage.
     pub fn stage_seconds(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let seconds = self.stage_ns.iter().map(|ns| get(ns) as f64 / 1e9);
         STAGES.into_iter().zip(seconds)
     }
 
-    /// Answers by the class of their status.
+    /// Number of answers by class of status.
     pub fn responses(&self, listens: Listens) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.responses.get(listens as usize).into_iter().flatten();
         STATUS_CLASSES.into_iter().zip(counts.map(get))
     }
 
-    /// Requests that were refused for this reason.
+    /// Number of requests refused for this reason.
     pub fn refusals(&self, refusal: Refusal) -> u64 {
         get(&self.refusals[refusal as usize])
     }
 
-    /// Requests that came to this limit.
+    /// Number of requests that reached this limit.
     pub fn limits(&self, limit: SpentLimit) -> u64 {
         get(&self.limits[limit as usize])
     }
 
-    /// Panics that were caught.
+    /// Number of panics caught.
     pub fn panics(&self) -> u64 {
         get(&self.panics)
     }

@@ -1,15 +1,16 @@
-//! What an object store was asked for the database that is in it, and what of it is kept on this machine. Zeros, where the database is in a directory.
+//! Metrics of the object store that holds the database, and of its cache on this machine. All are
+//! zero if the database is in a directory.
 
 use orrery_object_store::{ObjectCounts, ObjectFileSystem, RequestKind};
 
 use super::text::{Page, Type};
 
-/// See the module.
+/// A reading of the object store's counters; none without an object store.
 #[derive(Debug)]
 pub struct ObjectFigures(Option<ObjectCounts>);
 
 impl ObjectFigures {
-    /// Those of now.
+    /// Reads the current figures.
     pub fn read(files: Option<&ObjectFileSystem>) -> Self {
         Self(files.map(ObjectFileSystem::counts))
     }
@@ -18,7 +19,7 @@ impl ObjectFigures {
         self.0.as_ref().map_or(0, figure)
     }
 
-    /// Writes all of them.
+    /// Writes all figures.
     pub fn write(&self, page: &mut Page) {
         page.family(
             "orrery_object_requests_total",
@@ -50,7 +51,7 @@ impl ObjectFigures {
     }
 }
 
-/// A family of one sample: name, type, what it is, and the figure.
+/// A metric of one sample: name, type, help text, and the figure.
 type Figure = (&'static str, Type, &'static str, fn(&ObjectCounts) -> u64);
 
 const FIGURES: &[Figure] = &[

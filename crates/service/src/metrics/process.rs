@@ -1,9 +1,10 @@
-//! Figures of the process as the system has them, under the names that Prometheus' own clients use. Where there is no `/proc`, they are missing.
+//! Metrics of the process, read from `/proc`, under the names of Prometheus' own clients. Without
+//! `/proc` they are left out.
 
 use super::text::{Page, Type};
 use std::fs;
 
-/// See the module.
+/// The process figures that the system reports.
 #[derive(Debug, Default, PartialEq)]
 pub struct ProcessFigures {
     cpu_seconds: Option<f64>,
@@ -16,7 +17,7 @@ pub struct ProcessFigures {
 }
 
 impl ProcessFigures {
-    /// Those of now. Reads some small files of the system.
+    /// Reads the current figures from some small files of the system.
     pub fn read() -> Self {
         let file = |path: &str| fs::read_to_string(path).ok();
         let stat = file("/proc/self/stat").unwrap_or_default();
@@ -30,21 +31,21 @@ impl ProcessFigures {
                 .start_time_s
                 .zip(boot_time)
                 .map(|(start, boot)| start + boot),
-            // One of them reads the directory.
+            // One descriptor is that of the directory being read.
             open_fds: fds.map(|fds| (fds.count() as u64).saturating_sub(1)),
             max_fds: limits.current,
             ..of_stat
         }
     }
 
-    /// What `/proc/self/stat` says (proc(5)); the start is one since the machine's.
+    /// Parses `/proc/self/stat` (proc(5)); the start time counts from the machine's boot.
     fn of_stat(stat: &str, ticks_per_second: f64, page_bytes: u64) -> Self {
-        // The second field is the program's name in parentheses, and may have any character.
+        // The second field is the program's name in parentheses, which may contain any character.
         let Some((_, rest)) = stat.rsplit_once(')') else {
             return Self::default();
         };
         let fields: Vec<&str> = rest.split_whitespace().collect();
-        // The first one here is field 3 of the manual.
+        // The first field here is field 3 of the manual.
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         let seconds = |ticks: u64| ticks as f64 / ticks_per_second;
         Self {
@@ -59,7 +60,7 @@ impl ProcessFigures {
         }
     }
 
-    /// Writes those that are known.
+    /// Writes the figures that are known.
     pub fn write(&self, page: &mut Page) {
         let mut family = |name, of_type, help: &str, value: Option<f64>| {
             if let Some(value) = value {
@@ -112,7 +113,7 @@ impl ProcessFigures {
     }
 }
 
-/// When the machine began.
+/// The machine's boot time.
 fn boot_time_s(stat: &str) -> Option<f64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
     line.trim().parse().ok()

@@ -1,42 +1,43 @@
-//! Why requests are refused, as it is counted: what an operator may do something about. A wrong query is not among it.
+//! Reasons of refused requests, as metrics count them: those that an operator can act on. Faulty
+//! queries are not among them.
 
 /// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// 401: who asks is not known, and has to be.
+    /// 401: the sender is unknown, and must not be.
     Unknown,
-    /// 403
+    /// 403: the sender lacks the right.
     Forbidden,
     /// 429: wrong passwords were sent for the name.
     Guesses,
-    /// 429: who asks has used up what they may.
+    /// 429: the sender has reached a limit.
     Limit,
-    /// 503: as many queries run as may.
+    /// 503: the maximum of queries runs already.
     QueriesBusy,
-    /// 503: as many changes wait as may.
+    /// 503: the maximum of changes waits already.
     ChangesBusy,
-    /// 503: as many follow the changes as may.
+    /// 503: the maximum of clients follows the changes already.
     FeedsBusy,
-    /// 503: a commit that is asked for is not here.
+    /// 503: a requested commit is not available here.
     Behind,
-    /// 503: over its time.
+    /// 503: the time limit was reached.
     Timeout,
-    /// 503: others hold the memory.
+    /// 503: other queries hold the memory.
     MemoryBusy,
-    /// 503: the server does not write, or cannot now.
+    /// 503: the server does not write, or cannot at present.
     ReadOnly,
     /// 503: ended by an administrator.
     Killed,
     /// 503: the server stops.
     Stopping,
-    /// 507: over its memory.
+    /// 507: the query's memory limit was reached.
     Memory,
     /// 507: no room on the disk.
     Disk,
 }
 
 impl Refusal {
-    /// All of them, in the order of their numbers.
+    /// All refusals, in the order of their numbers.
     pub const ALL: [Self; 15] = [
         Self::Unknown,
         Self::Forbidden,
@@ -55,7 +56,7 @@ impl Refusal {
         Self::Disk,
     ];
 
-    /// As metrics call it.
+    /// The refusal's label in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -76,7 +77,7 @@ impl Refusal {
         }
     }
 
-    /// The status of HTTP.
+    /// The HTTP status.
     pub fn code(self) -> &'static str {
         match self {
             Self::Unknown => "401",
@@ -96,12 +97,12 @@ impl Refusal {
     }
 }
 
-/// Which limit of who asks a request came to.
+/// The sender's limit that a request reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpentLimit {
     /// Requests at the same time.
     Concurrent,
-    /// Touches in a time.
+    /// Touches per period.
     Cost,
     /// Rows of an answer.
     Rows,
@@ -110,10 +111,10 @@ pub enum SpentLimit {
 }
 
 impl SpentLimit {
-    /// All of them, in the order of their numbers.
+    /// All limits, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Concurrent, Self::Cost, Self::Rows, Self::Bytes];
 
-    /// As metrics call it.
+    /// The limit's label in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Concurrent => "concurrent",

@@ -1,4 +1,4 @@
-//! Prometheus' text format, version 0.0.4
+//! A writer of Prometheus' text format, version 0.0.4
 //! (<https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>).
 //!
 //! ```text
@@ -10,22 +10,22 @@
 use orrery_storage::DurationCounts;
 use std::fmt::{Display, Write as _};
 
-/// What a family of samples is.
+/// The type of a metric family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// Only grows, and begins with 0 when the process does.
     Counter,
     /// A value that goes up and down.
     Gauge,
-    /// Counts below bounds.
+    /// Counts of values below bounds.
     Histogram,
 }
 
-/// A page that is being written. Names and labels are the program's own; values of labels are escaped.
+/// A page being written. Names and labels are the program's own; label values are escaped.
 #[derive(Debug, Default)]
 pub struct Page {
     text: String,
-    /// Of the samples that follow.
+    /// Name of the samples that follow.
     name: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl Page {
             Type::Histogram => "histogram",
         };
         self.name = name;
-        // A string has no error to tell of.
+        // Writing into a string cannot fail.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {of_type}");
         self
     }
@@ -103,7 +103,7 @@ impl Page {
         let _ = writeln!(self.text, " {value}");
     }
 
-    /// All of it.
+    /// The page's text.
     pub fn into_text(self) -> String {
         self.text
     }

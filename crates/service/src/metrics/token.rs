@@ -1,4 +1,5 @@
-//! What a scraper says to read `/metrics`, and nothing else: a token of its own, so that Prometheus needs no administrator's key.
+//! The token that lets a scraper read `/metrics` and nothing else, so that Prometheus needs no
+//! administrator's key.
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 /// The shortest token: 16 letters of 64 are 96 bits.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// A token that lets whoever sends it (as `Authorization: Bearer`) read `/metrics`. It is kept as a hash alone.
+/// A token for reading `/metrics`, sent as `Authorization: Bearer`. Only its hash is stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MetricsToken([u8; 32]);
 
@@ -17,14 +18,15 @@ impl fmt::Debug for MetricsToken {
 }
 
 impl MetricsToken {
-    /// None where the text is too short, or could not be sent as it is.
+    /// None if the text is too short, or has characters that a header cannot carry.
     pub fn new(text: &str) -> Option<Self> {
         let is_token =
             text.len() >= TOKEN_BYTES_MIN && text.bytes().all(|byte| byte.is_ascii_graphic());
         is_token.then(|| Self(digest(text)))
     }
 
-    /// Whether a value of `Authorization` has it. How long that takes says something of hashes, not of the token.
+    /// Whether a value of `Authorization` has this token. The time of the comparison depends on
+    /// hashes, not on the token.
     pub fn is_in(&self, authorization: &str) -> bool {
         let Some((scheme, token)) = authorization.split_once(' ') else {
             return false;

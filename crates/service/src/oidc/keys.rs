@@ -1,4 +1,4 @@
-//! The provider's public keys (RFC 7517), and signatures by them.
+//! The public keys of an OpenID provider (RFC 7517), and the verification of signatures with them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::token::{Algorithm, Token};
 
-/// Keys of a provider that are looked at.
+/// Maximum of keys read from a provider.
 const KEYS_MAX: usize = 64;
-/// First byte of a point of which both coordinates follow (SEC 1, 2.3.3).
+/// First byte of an uncompressed point, followed by both coordinates (SEC 1, 2.3.3).
 const UNCOMPRESSED: u8 = 4;
 
 /// The keys that a provider signs with.
@@ -26,7 +26,7 @@ struct Key {
     public: Public,
 }
 
-/// A key, of the kind that one algorithm has.
+/// A public key, by algorithm.
 #[derive(Debug)]
 enum Public {
     Rsa { n: Vec<u8>, e: Vec<u8> },
@@ -34,12 +34,12 @@ enum Public {
     Ed25519(Vec<u8>),
 }
 
-/// Whether a token is signed by one of the keys.
+/// The result of verifying a token's signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signed {
     Yes,
     No,
-    /// The key that it names is not there.
+    /// The key that the token names is not known.
     ByUnknown,
 }
 
@@ -63,7 +63,7 @@ struct Jwk {
 }
 
 impl Keys {
-    /// Reads a set of keys. Those that are for something else, or of other kinds, are passed over.
+    /// Parses a key set. Keys for other uses or of other kinds are skipped.
     pub(super) fn parse(json: &[u8]) -> Result<Self, serde_json::Error> {
         let set: JwkSet = serde_json::from_slice(json)?;
         let keys = set.keys.into_iter().take(KEYS_MAX);
@@ -75,12 +75,12 @@ impl Keys {
         self.0.len()
     }
 
-    /// Looks at the signature of a token.
+    /// Verifies the signature of a token.
     pub(super) fn signed(&self, token: &Token<'_>) -> Signed {
         let of_kind = |key: &&Key| key.public.algorithm() == token.algorithm;
         let mut keys = self.0.iter().filter(of_kind);
         let Some(id) = token.key_id.as_deref() else {
-            // One of them. If it is none, the provider may have another one by now.
+            // Tries all keys. If none fits, the provider may have a new key by now.
             return match keys.any(|key| key.public.has_signed(token)) {
                 true => Signed::Yes,
                 false => Signed::ByUnknown,

@@ -1,13 +1,15 @@
-//! Tokens of an OpenID provider: `Authorization: Bearer` with a signed JWT (RFC 7519, RFC 9068) instead of a key of our own.
+//! OpenID Connect tokens: `Authorization: Bearer` with a signed JWT (RFC 7519, RFC 9068) instead of
+//! an API key.
 //!
 //! ```text
-//! token -> [token] its three parts, what it claims: issuer, audience, days
-//!       -> [keys] its signature, by a key of the provider
-//!                    ^ [provider] the provider's keys, fetched through `orrery-http-client`, kept, fetched again
-//!       -> Vouched: identities, ISSUER#CLAIM, of which the catalog knows whose they are
+//! token -> [token] parses its three parts, checks its claims: issuer, audience, times
+//!       -> [keys] checks its signature with a key of the provider
+//!            ^ [provider] the keys: fetched through `orrery-http-client`, cached, refreshed
+//!       -> Vouched: identities, ISSUER#CLAIM; the catalog knows their users
 //! ```
 //!
-//! Signatures are RS256, ES256 and EdDSA, computed by ring. A key is used for the algorithm of its kind alone, so that no token can choose another one for it.
+//! Signatures are RS256, ES256 and EdDSA, computed by ring. A key is only used for the algorithm of
+//! its kind, so that no token can choose another algorithm for the key.
 
 mod keys;
 mod options;

@@ -1,59 +1,61 @@
-//! Who vouches for users, and what of a token says whom it is about.
+//! Settings of an OpenID provider: its issuer and audience, and the claims that name users and
+//! groups.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use orrery_http_client::{AllowList, EntryError, Url};
 
-/// How an OpenID provider vouches for users.
+/// Settings of one OpenID provider.
 #[derive(Debug, Clone)]
 pub struct OidcOptions {
-    /// The provider, as its tokens name it (`iss`), and below which its configuration is found.
+    /// The issuer, as tokens name it (`iss`); its configuration is found below this URL.
     pub issuer: String,
-    /// What a token has to be meant for (`aud`).
+    /// The audience that a token must have (`aud`).
     pub audience: String,
-    /// Which claim says who somebody is.
+    /// The claim that identifies the user.
     pub user_claim: UserClaim,
-    /// Which claim says in which groups; without it tokens say nothing of groups.
+    /// The claim that lists groups; without it, groups in tokens are ignored.
     pub groups_claim: Option<String>,
-    /// Addresses or networks that the provider's name may lead to although they are not public, as an allow-list has them.
+    /// Entries of an allow-list: non-public addresses or networks that the provider's name may
+    /// resolve to.
     pub allow: Vec<String>,
-    /// The provider is asked for its keys no sooner again. Default: 10 s.
+    /// Minimum time between two requests for the provider's keys. Default: 10 s.
     pub refetch_after: Duration,
 }
 
-/// The claim that says who somebody is.
+/// The claim that identifies the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UserClaim {
-    /// `sub`, which a provider never gives to another one.
+    /// `sub`, which a provider never reassigns.
     #[default]
     Subject,
-    /// `email`, where the provider says that it has checked it (`email_verified`).
+    /// `email`, if the provider has verified it (`email_verified`).
     Email,
-    /// `preferred_username`, which people may change where the provider lets them.
+    /// `preferred_username`, which users may change if the provider lets them.
     PreferredUsername,
 }
 
-/// Why a provider cannot be asked.
+/// Why a provider's settings are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum OidcError {
-    /// The issuer cannot be one.
+    /// The issuer is not a valid one.
     #[error(
         "'{issuer}' is no OpenID issuer: {reason}; write for example https://login.example.org"
     )]
     Issuer {
-        /// What was given.
+        /// The issuer given.
         issuer: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// An entry that allows nothing.
+    /// An invalid entry of the allow-list.
     #[error(transparent)]
     Allow(#[from] EntryError),
 }
 
 impl OidcOptions {
-    /// For an issuer and an audience; `sub` says who somebody is.
+    /// Settings for an issuer and an audience, with `sub` as the user's claim.
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),
@@ -65,13 +67,13 @@ impl OidcOptions {
         }
     }
 
-    /// Where the provider's configuration is (OpenID Connect Discovery 1.0, 4).
+    /// URL of the provider's configuration (OpenID Connect Discovery 1.0, 4).
     pub(super) fn configuration_url(&self) -> String {
         let issuer = self.issuer.trim_end_matches('/');
         format!("{issuer}/.well-known/openid-configuration")
     }
 
-    /// Refuses an issuer that cannot be one (OpenID Connect Core 1.0, 2).
+    /// Refuses an issuer that is not valid (OpenID Connect Core 1.0, 2).
     pub(super) fn check(&self) -> Result<(), OidcError> {
         let wrong = |reason: &str| OidcError::Issuer {
             issuer: self.issuer.clone(),
@@ -93,7 +95,8 @@ impl OidcOptions {
         Ok(())
     }
 
-    /// What is asked of the provider leads to these hosts alone.
+    /// The allow-list for requests to the provider: the hosts of these URLs, and the configured
+    /// entries.
     pub(super) fn allow_list(&self, urls: &[&Url]) -> Result<AllowList, EntryError> {
         let hosts = urls.iter().filter_map(|url| {
             let (host, port) = (url.host_str()?, url.port_or_known_default()?);
@@ -111,7 +114,7 @@ impl OidcOptions {
     }
 }
 
-/// Whether nobody between can change what an address answers.
+/// Whether an attacker on the network cannot change the answer of this URL.
 pub(super) fn is_safe(url: &Url) -> bool {
     match url.scheme() {
         "https" => true,
@@ -120,7 +123,7 @@ pub(super) fn is_safe(url: &Url) -> bool {
     }
 }
 
-/// Whether an address is of this machine.
+/// Whether a URL points to this machine.
 pub(super) fn is_here(url: &Url) -> bool {
     url.host_str().is_some_and(|host| {
         let bare = host.trim_matches(['[', ']']);
@@ -129,7 +132,7 @@ pub(super) fn is_here(url: &Url) -> bool {
 }
 
 impl UserClaim {
-    /// Its name in a token.
+    /// The claim's name in a token.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Subject => "sub",

@@ -1,7 +1,8 @@
-//! The provider: its keys, fetched when they are needed, and what its tokens say then.
+//! An OpenID provider: caches its keys, and verifies tokens with them.
 //!
-//! Keys are fetched again every ten minutes, and when a token names one that is not there, but no sooner than some seconds after the last attempt: tokens that somebody
-//! makes up have the provider asked no more often. While it cannot be reached, the keys that are there go on.
+//! Keys are fetched again every ten minutes, and when a token names an unknown key, but no sooner
+//! than `refetch_after` the last attempt: forged tokens cannot make the server ask the provider
+//! more often. While the provider is unreachable, the cached keys stay in use.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,19 +15,19 @@ use super::keys::{Keys, Signed};
 use super::options::{OidcError, OidcOptions, is_here, is_safe};
 use super::token::Token;
 
-/// Keys that are older are fetched again, beside the requests.
+/// Age of keys after which they are fetched again, without delaying requests.
 const KEYS_AGE_MAX: Duration = Duration::from_secs(600);
-/// How long the provider may take for each of its two answers.
+/// Time limit of each of the provider's two answers.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(10);
-/// The longest of them.
+/// Size limit of each answer.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// See the module.
+/// A provider and its cached keys.
 #[derive(Debug)]
 pub struct OidcProvider {
     options: OidcOptions,
     state: Mutex<State>,
-    /// One asks the provider, for all.
+    /// One fetch at a time, for all requests.
     fetching: Semaphore,
 }
 
@@ -35,29 +36,29 @@ struct State {
     keys: Option<Arc<Keys>>,
     fetched: Option<Instant>,
     tried: Option<Instant>,
-    /// Told once, not for as long as it lasts.
+    /// The last failure; each is logged once.
     last_trouble: String,
 }
 
-/// What a token of the provider says, which is true then.
+/// The identities of a verified token.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vouched {
-    /// The identity of whom it is about.
+    /// The user's identity.
     pub user: String,
-    /// The identities of their groups.
+    /// The identities of the user's groups.
     pub groups: Vec<String>,
 }
 
-/// Why a token is not taken.
+/// Why a token is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// What is wrong with it, for the log.
+    /// The token is invalid; the reason is for the log.
     Wrong(&'static str),
-    /// Nobody can say: the provider cannot be reached, and never was.
+    /// The provider's keys could not be fetched so far.
     NoKeys,
 }
 
-/// What is read of the provider's configuration.
+/// The part of the provider's configuration that is used.
 #[derive(Deserialize)]
 struct Configuration {
     issuer: String,
@@ -65,10 +66,10 @@ struct Configuration {
 }
 
 impl OidcProvider {
-    /// For a provider, which is not asked yet.
+    /// Creates a provider; sends no request yet.
     ///
     /// # Errors
-    /// When it cannot be one.
+    /// When the settings are not valid.
     pub fn new(options: OidcOptions) -> Result<Arc<Self>, OidcError> {
         options.check()?;
         Ok(Arc::new(Self {
@@ -78,21 +79,21 @@ impl OidcProvider {
         }))
     }
 
-    /// Has the keys fetched beside whatever else happens, so that it is told early where that fails.
+    /// Starts fetching the keys in the background, so that a failure is logged early.
     pub fn start(self: &Arc<Self>) {
         let provider = Arc::clone(self);
         tokio::spawn(async move { provider.refresh().await });
     }
 
-    /// What a token says.
+    /// Verifies a token, and returns its identities.
     ///
     /// # Errors
-    /// When it is not one of the provider's, for us, now; or that cannot be found out.
+    /// When the token is not valid for this issuer, audience and time, or no keys are known.
     pub async fn vouched(self: &Arc<Self>, text: &str) -> Result<Vouched, Refused> {
         let token = Token::parse(text).map_err(Refused::Wrong)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_secs_f64();
-        // Before the signature, so that nobody is asked for the keys of what would be refused anyway.
+        // Before the signature, so that no keys are fetched for a token that is refused anyway.
         token.check(&self.options, now).map_err(Refused::Wrong)?;
         let mut signed = self.keys().map(|keys| keys.signed(&token));
         if matches!(signed, None | Some(Signed::ByUnknown)) {
@@ -117,7 +118,7 @@ impl OidcProvider {
         })
     }
 
-    /// The keys that are known; old ones are fetched again meanwhile.
+    /// The cached keys; old ones are refreshed in the background.
     fn keys(self: &Arc<Self>) -> Option<Arc<Keys>> {
         let (keys, is_old) = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,9 +137,10 @@ impl OidcProvider {
         tried.is_none_or(|tried| tried.elapsed() >= self.options.refetch_after)
     }
 
-    /// Fetches the keys, unless somebody has tried to a moment ago; waits for who does already.
+    /// Fetches the keys, unless the last attempt was a moment ago; waits for a fetch that runs
+    /// already.
     async fn refresh(&self) {
-        // Closed by nobody.
+        // No code closes the semaphore.
         let Ok(_turn) = self.fetching.acquire().await else {
             return;
         };
@@ -174,7 +176,7 @@ impl OidcProvider {
         }
     }
 
-    /// The keys, by the provider's configuration. The error is for the log.
+    /// Fetches the keys, by way of the provider's configuration. The error is for the log.
     async fn fetch(&self) -> Result<Keys, String> {
         let url = self.options.configuration_url();
         let found = self.get(&url, &[]).await?;
@@ -190,7 +192,7 @@ impl OidcProvider {
         let keys_url = Url::parse(&found.jwks_uri)
             .map_err(|error| format!("<{url}> says that its keys are nowhere: {error}"))?;
         let issuer = Url::parse(&url).map_err(|error| error.to_string())?;
-        // Who is elsewhere has no business on this machine.
+        // A provider elsewhere must not direct requests to this machine.
         if !is_safe(&keys_url) || (is_here(&keys_url) && !is_here(&issuer)) {
             return Err(format!("<{keys_url}> is not where keys may be"));
         }
@@ -203,7 +205,7 @@ impl OidcProvider {
         }
     }
 
-    /// The answer of an address of the provider.
+    /// The answer of one of the provider's URLs.
     async fn get(&self, url: &str, more: &[&Url]) -> Result<Vec<u8>, String> {
         let issuer = Url::parse(&self.options.issuer).map_err(|error| error.to_string())?;
         let hosts: Vec<&Url> = more.iter().copied().chain([&issuer]).collect();

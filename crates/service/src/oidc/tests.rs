@@ -21,7 +21,7 @@ use super::*;
 
 const AUDIENCE: &str = "orrery";
 
-/// A token that an RSA key of 2,048 bits has signed, and its key.
+/// A token signed by an RSA key of 2,048 bits; the key's modulus follows.
 const RSA_TOKEN: &str = "eyJhbGciOiJSUzI1NiIsImtpZCI6InJzYSJ9.eyJpc3MiOiJodHRwczovL2xvZ2luLmV4YW1wbGUub3JnIiwiYXVkIjoib3JyZXJ5IiwiZXhwIjo0MTAyNDQ0ODAwLCJzdWIiOiJhbm4ifQ.quGqP7bEc4JikUl4kvFGdx7wwx1VeRmJUYo1gCe0HeNO4Lt9SR7WLUoFR71NYCaVUBd19vZUXcoYVLx5EfGREqxcFaEBJ2New3497IKilhSipkiPExyfdwKdiVe1GRmglbb7911fwO6Y0NShWifhdNQVq99wBTKzWzqY3xwu7MPKGwPC1Ra2c7i0yx8EouaCaNZLZSgA-vsX03Lj3Sny_yhcF_EcZVErmwfeQLFyR1JHrf9X5_pvTK_Epo9kpZ_yCcIqaer2tphFVW25hpuMro8JJPvAS_Sd0G2rrm5WykBjp2Ja0FTrQRLRpoUK2izyCzl5waZtKN76Xc4h0my5GA";
 const RSA_N: &str = "xZEjW-QlUCB-3r1LEZdhpwsVQBG1vzEdG99yTly8F8s-LJ3rXvJ_5VD-BzexGuLiXx1DYjCc4WTcJXXjZ7XNJvNUaHdsCepXct3gU7ZrmGTFMTs3Qt-IKFP_NKKWz_iCU0eLIy9ebeTTcARSx6qYtwHQ9wjLGow7_Lrp64Jl73I53X9q3-ho4CCzruY5w5qjZ3fC591zophGWiCyc8O1gCuUK_de2qDBiIoVaEZpSYrdS2064va8wKP-ZXefAvgrrEfRfgr1KUxLlzVKxDe_Inm_6hkpLS2qrcTVMXBPyvfpSPbWCAJLT_NbE9qPV8PfiGXaa55snxqmelOsQRTxEw";
 
@@ -30,7 +30,7 @@ enum Secret {
     Ed25519(Ed25519KeyPair),
 }
 
-/// A key of a provider.
+/// A signing key of a provider.
 struct TestKey {
     id: &'static str,
     secret: Secret,
@@ -117,7 +117,7 @@ impl Fake {
         Self::naming(keys, None, None).await
     }
 
-    /// One whose configuration names an issuer and a place of its keys.
+    /// Starts a provider whose configuration names this issuer and this place of its keys.
     async fn naming(keys: &[&TestKey], issuer: Option<&str>, place: Option<&str>) -> Self {
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = tokio::net::TcpListener::bind(loopback).await.unwrap();
@@ -208,7 +208,7 @@ async fn tokens_of_the_provider_are_taken_and_others_are_not() {
         p256.sign(&with(&header, name, value), &claims)
     };
     let none = unsigned(&json!({"alg": "none"}), &claims);
-    // Signed with what everybody knows, as if that were a secret.
+    // Signed with a public key, as if that were a shared secret.
     let shared = unsigned(&json!({"alg": "HS256", "kid": "two"}), &claims);
     let public = match &ed25519.secret {
         Secret::Ed25519(pair) => pair.public_key().as_ref().to_vec(),
@@ -283,7 +283,7 @@ async fn tokens_of_the_provider_are_taken_and_others_are_not() {
             "its key is none of the issuer's",
             header("kid", json!("three")),
         ),
-        // That key is for another algorithm.
+        // The key is for another algorithm.
         (
             "its key is none of the issuer's",
             header("kid", json!("two")),
@@ -330,7 +330,7 @@ fn signatures_by_rsa_are_checked() {
     let changed = format!("{other}.{signature}");
     let changed = Token::parse(&changed).unwrap();
     assert_eq!(keys(&jwk).signed(&changed), Signed::No);
-    // A key for something else is none.
+    // A key for another use is skipped.
     for (name, value) in [("use", "enc"), ("alg", "RS512"), ("kty", "oct")] {
         assert_eq!(keys(&with(&jwk, name, json!(value))).len(), 0);
     }
@@ -409,7 +409,7 @@ async fn while_the_provider_is_down_its_keys_go_on() {
     let unknown = provider.vouched(&other.token(&claims)).await;
     assert!(matches!(unknown, Err(Refused::Wrong(_))), "{unknown:?}");
     assert_eq!(provider.vouched(&key.token(&claims)).await, fake.vouched());
-    // Who never had its keys cannot say.
+    // A provider object that never had the keys cannot verify.
     let asked = late.vouched(&key.token(&claims)).await;
     assert_eq!(asked, Err(Refused::NoKeys));
 }

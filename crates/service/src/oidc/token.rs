@@ -1,4 +1,4 @@
-//! The parts of a token, and what it claims.
+//! The parser of OpenID tokens, and the checks of their claims.
 //!
 //! ```text
 //! base64url(header) . base64url(claims) . base64url(signature)        RFC 7515, 3.1
@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 
 use super::options::{OidcOptions, UserClaim};
 
-/// The longest token.
+/// Size limit of a token.
 pub(super) const TOKEN_BYTES_MAX: usize = 16 << 10;
-/// By how much clocks may differ.
+/// Tolerated difference between clocks.
 const LEEWAY_S: f64 = 60.0;
-/// Groups of a token that are looked at.
+/// Maximum of groups read from a token.
 const GROUPS_MAX: usize = 256;
 
-/// How a token is signed. There is no other way: not `none`, and nothing with a secret that is shared.
+/// The signature algorithms that are accepted: neither `none`, nor one with a shared secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -26,12 +26,13 @@ pub(super) enum Algorithm {
     EdDsa,
 }
 
-/// A token that has the form of one. Nothing of it is true before its signature is checked.
+/// A token that is parsed but not verified: its claims are not to be trusted before its signature
+/// is checked.
 pub(super) struct Token<'a> {
     pub(super) algorithm: Algorithm,
-    /// The number of its key.
+    /// The id of the signing key.
     pub(super) key_id: Option<String>,
-    /// What is signed.
+    /// The signed part of the text.
     pub(super) signed: &'a str,
     pub(super) signature: Vec<u8>,
     claims: Claims,
@@ -42,7 +43,7 @@ struct Header {
     alg: String,
     kid: Option<String>,
     typ: Option<String>,
-    /// What has to be understood; we understand none of it (RFC 7515, 4.1.11).
+    /// Extensions that must be understood; we understand none (RFC 7515, 4.1.11).
     crit: Option<Value>,
 }
 
@@ -63,13 +64,13 @@ enum Audience {
     Some(Vec<String>),
 }
 
-/// Whether a text has the form of a token, which keys of our own have not.
+/// Whether a text looks like a token; our own keys never do.
 pub fn has_form_of_token(text: &str) -> bool {
     text.bytes().filter(|it| *it == b'.').count() == 2
 }
 
 impl<'a> Token<'a> {
-    /// Takes a token apart. The error says what is wrong with it, for the log.
+    /// Splits and decodes a token. The error is the reason, for the log.
     pub(super) fn parse(text: &'a str) -> Result<Self, &'static str> {
         if text.len() > TOKEN_BYTES_MAX {
             return Err("it is too long");
@@ -104,7 +105,7 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// Whether it is one of this provider's, for us, at a time in seconds of the Unix epoch.
+    /// Checks issuer, audience and validity at a time in seconds of the Unix epoch.
     pub(super) fn check(&self, options: &OidcOptions, now: f64) -> Result<(), &'static str> {
         if self.claims.iss != options.issuer {
             return Err("it is another issuer's");
@@ -116,7 +117,7 @@ impl<'a> Token<'a> {
         if !is_ours {
             return Err("it is meant for another audience");
         }
-        // In this form a time that is no number is refused, too.
+        // In this form a time that is NaN is refused, too.
         let is_alive = now < self.claims.exp + LEEWAY_S;
         if !is_alive {
             return Err("it has expired");
@@ -128,11 +129,11 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// What the provider calls whom it is about.
+    /// The provider's name of the user.
     pub(super) fn user(&self, claim: UserClaim) -> Result<&str, &'static str> {
         let others = &self.claims.others;
         if claim == UserClaim::Email {
-            // Some providers write it as text.
+            // Some providers write the flag as text.
             let is_verified = match others.get("email_verified") {
                 Some(Value::Bool(is_verified)) => *is_verified,
                 Some(Value::String(text)) => text == "true",
@@ -147,7 +148,7 @@ impl<'a> Token<'a> {
         name.ok_or("it lacks the claim that says who somebody is")
     }
 
-    /// What the provider calls the groups of whom it is about.
+    /// The provider's names of the user's groups.
     pub(super) fn groups(&self, claim: &str) -> impl Iterator<Item = &str> {
         let (one, some) = match self.claims.others.get(claim) {
             Some(Value::String(group)) => (Some(group.as_str()), &[][..]),
@@ -159,7 +160,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// Access tokens and identity tokens; not, for example, those that say that somebody has left.
+/// Access tokens and identity tokens are accepted; not, for example, logout tokens.
 fn is_known_type(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.strip_prefix("application/").unwrap_or(&name);

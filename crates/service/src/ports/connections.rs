@@ -1,9 +1,9 @@
-//! The connections of a listener, counted for whoever watches the server.
+//! Counters of a listener's connections, for metrics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// See the module.
+/// The connections of one listener.
 #[derive(Debug, Default)]
 pub struct Connections {
     open: AtomicU64,
@@ -11,34 +11,34 @@ pub struct Connections {
     refused: AtomicU64,
 }
 
-/// One that is open, until this is dropped.
+/// An open connection, counted until this is dropped.
 #[derive(Debug)]
 pub struct OpenConnection(Arc<Connections>);
 
 impl Connections {
-    /// Counts one that was accepted.
+    /// Counts an accepted connection.
     pub fn accept(self: &Arc<Self>) -> OpenConnection {
         self.accepted.fetch_add(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);
         OpenConnection(Arc::clone(self))
     }
 
-    /// Counts one that was turned away before it could ask anything.
+    /// Counts a connection that was closed before it could send a request.
     pub fn note_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Those that are open.
+    /// Number of open connections.
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Those that were ever accepted.
+    /// Number of connections accepted so far.
     pub fn accepted(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    /// Those that were turned away.
+    /// Number of connections refused so far.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }

@@ -1,24 +1,24 @@
-//! Why a client at a port is not let in, or its statement does not begin. No sentence tells what there is.
+//! Reasons why a port denies a client or a statement. No message reveals which users exist.
 
 use std::fmt;
 use std::time::Duration;
 
 use orrery_sql::{Error, SqlState};
 
-/// See the module.
+/// The reason of a denial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
-    /// Not who they say, or nobody who is known.
+    /// The credentials are wrong, or the sender is unknown.
     Unknown(String),
-    /// Wrong passwords were sent: none is looked at for some time.
+    /// Wrong passwords were sent for the name: none is checked for some time.
     Wait(Duration),
-    /// The user was locked or removed, or what they came in by.
+    /// The user, or the credentials of the connection, were locked or removed.
     Gone,
-    /// As many statements are running as may.
+    /// The maximum of concurrent statements is reached.
     Concurrent(String),
-    /// What may be used is used up.
+    /// A budget or limit is used up.
     UsedUp(String),
-    /// Users cannot be looked at.
+    /// The users cannot be read.
     Failed(String),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Denied {
 }
 
 impl Denied {
-    /// PostgreSQL's code for it.
+    /// The SQLSTATE code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unknown(_) => "28P01",

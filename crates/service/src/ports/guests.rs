@@ -1,6 +1,7 @@
-//! Clients of the other nodes of a cluster who change something here: who they are, and what a statement of theirs runs under.
+//! Guests: clients of other cluster nodes whose changes run here, with their users and limits.
 //!
-//! What they change goes no further; their statements are listed by the node that they are at.
+//! Their changes are not forwarded further; the node that they are connected to lists their
+//! statements.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::cluster::nodes::{Answers, Cluster, Work};
 use crate::ports::users::{Admitted, Caller, Entered, PortUsers};
 use crate::service::Service;
 
-/// Answers statements of clients of the other nodes until what is returned is dropped.
+/// Answers statements of other nodes' clients until the returned value is dropped.
 ///
 /// # Errors
-/// When the cluster has somebody who answers already.
+/// When the cluster has a handler for them already.
 pub fn answer_guests(cluster: &dyn Cluster, service: &Arc<Service>) -> Result<Arc<Guests>, String> {
     let users = PortUsers::of(service, "another node");
     let threads = service.query_threads.handle().clone();
@@ -34,7 +35,7 @@ pub fn answer_guests(cluster: &dyn Cluster, service: &Arc<Service>) -> Result<Ar
     Ok(guests)
 }
 
-/// The user of a passport; nobody in particular where the database has no users.
+/// The user of a passport; no particular user if the database has none.
 fn known(
     service: &Arc<Service>,
     users: Option<&PortUsers>,
@@ -42,7 +43,7 @@ fn known(
 ) -> Result<GuestUser, Error> {
     let caller = match (users, passport) {
         (Some(users), Some(passport)) => {
-            // Their own address is known, and was looked at, where they came in.
+            // The client's address is known, and was checked, at the node that it is connected to.
             let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
             Some(users.of_passport(passport, client)?)
         }
@@ -66,7 +67,7 @@ fn known(
     })
 }
 
-/// A statement begins: what who asks may do now, and its turn.
+/// Begins a statement: what the caller may do now, and a turn.
 async fn begin(
     service: &Service,
     caller: Option<&Caller>,

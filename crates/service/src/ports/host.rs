@@ -1,4 +1,4 @@
-//! What a listener for SQL's protocols works with: the service behind it, its users, its connections.
+//! The host of an SQL listener: the service behind it, its users, its sessions and connections.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,24 +14,25 @@ use crate::metrics::Listens;
 use crate::ports::connections::Connections;
 use crate::ports::users::{Caller, PortUsers};
 use crate::record::{Observers, Sender, StatementRecord};
+use crate::second_try::SecondTry;
 use crate::service::Service;
 
-/// See the module.
+/// What a listener needs of the service.
 #[derive(Debug, Clone)]
 pub struct Host {
     service: Arc<Service>,
-    /// None where the database has no users.
+    /// None if the database has no users.
     pub users: Option<PortUsers>,
-    /// Who writes, if anybody does.
+    /// The source of the writer.
     pub writer: WriterSource,
-    /// Who is told of statements.
+    /// The observers of statements.
     observers: Arc<Observers>,
-    /// What each client's session is another of.
+    /// The session that clients' sessions are made from.
     sessions: Session,
 }
 
 impl Host {
-    /// Of a listener.
+    /// Creates the host of a listener.
     pub fn new(service: Arc<Service>, listens: Listens) -> Self {
         let cluster = service.options.cluster.as_ref();
         let database = service.engine.database();
@@ -62,19 +63,20 @@ impl Host {
         }
     }
 
-    /// A session of a client, whose commits are by `who`. `user`: whom `current_user` says; the database's owner if none.
+    /// A session of a client, whose commits are by `who`. `user` is the answer of `current_user`;
+    /// the database's owner if none.
     pub fn session(&self, user: Option<&str>, who: String, caller: Option<&Caller>) -> Session {
         let passport = caller.map(|caller| caller.passport().into());
         let user = user.unwrap_or(DATABASE);
         self.sessions.another_of(user, who).with_passport(passport)
     }
 
-    /// Where statements compute, and connections live.
+    /// The threads for statements and connections.
     pub fn threads(&self) -> &Handle {
         self.service.query_threads.handle()
     }
 
-    /// Where the listener's connections are counted.
+    /// The counters of the listener's connections.
     pub fn connections(&self) -> &Arc<Connections> {
         self.service.metrics.connections(self.observers.listens)
     }
@@ -103,8 +105,17 @@ impl Host {
     /// Waits for the turn of a statement of a session.
     ///
     /// # Errors
-    /// When there is none to be had.
+    /// When no turn is free within the waiting time, or the server stops.
     pub async fn turn_of(&self, session: &Session) -> Result<Turn, ServiceError> {
         self.service.turn_of(session).await
+    }
+
+    /// Waits for the right to a second try of a statement that has its turn, and ran out of memory
+    /// before any of its rows was sent.
+    ///
+    /// # Errors
+    /// When the server stops.
+    pub async fn second_try(&self) -> Result<SecondTry, ServiceError> {
+        self.service.second_try().await
     }
 }

@@ -1,8 +1,9 @@
-//! What listeners for SQL's protocols share, whichever they speak: who a client is, what each of its statements may do, its turn, its record.
+//! The common part of SQL listeners, for PostgreSQL and Flight SQL: clients, rights and limits of
+//! statements, turns, records.
 //!
 //! ```text
-//! a name and SCRAM's exchange, a certificate, a header -> [users] -> Caller, for as long as the client is there
-//! each statement: Caller -> Admitted -- hold(session), enter(session) --> Entered, held while it runs
+//! name and SCRAM exchange, certificate, header -> [users] -> Caller, while the client is connected
+//! each statement: Caller -> Admitted -- hold(session), enter(session) --> Entered, until its end
 //!                 Host::turn(session) -> the right to compute;  Host::record -> StatementRecord
 //! statements of clients of other nodes -> [guests] -> the same
 //! ```

@@ -1,13 +1,15 @@
-//! Users of the database at the ports of PostgreSQL and Flight SQL: who a client is, what it may do with each statement, and when it is
-//! not let in any more.
+//! The database's users at the ports of PostgreSQL and Flight SQL: authenticates clients, and finds
+//! the rights of each statement.
 //!
 //! ```text
-//! name and SCRAM, certificate, header -> authentication (users, waits) -> Caller: looks at the catalog of now with each statement
+//! name and SCRAM, certificate, header -> authentication (users, delays)
+//!     -> Caller: reads the current catalog with each statement
 //! ```
 //!
-//! Clients of Flight get a token for their password: the user, an end, and a seal over both and what is kept of the password. So it is
-//! good for this run of the server, for a day, and as long as the password is the user's; who shows it gets no other. Nothing is kept
-//! of it here.
+//! Flight clients get a token for their password: the user, an expiry time, and a seal over both
+//! and over the stored password hash. So a token is valid for this run of the server, for a day,
+//! and until the password changes; a client that shows a token gets no new one. The server stores
+//! no tokens.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -32,9 +34,9 @@ use crate::users::authentication::{
     Authentication, CameBy, Who, kept_password, now_s, user_of_certificate,
 };
 
-/// How long a token is good.
+/// Lifetime of a token, in seconds.
 const TOKEN_S: u64 = 24 * 60 * 60;
-/// Tokens begin so.
+/// Prefix of tokens.
 const TOKEN_MARK: &str = "orrs_";
 const BEARER: &str = "Bearer ";
 
@@ -45,9 +47,9 @@ pub struct PortUsers(Arc<Port>);
 struct Port {
     service: Arc<Service>,
     authentication: Arc<Authentication>,
-    /// As the audit log has it.
+    /// Name of the port in the audit log.
     name: &'static str,
-    /// Of this run of the server.
+    /// Key of the tokens' seal, for this run of the server.
     seal: hmac::Key,
 }
 
@@ -59,7 +61,7 @@ impl fmt::Debug for Port {
     }
 }
 
-/// A client that was let in.
+/// A client that was authenticated.
 #[derive(Debug, Clone)]
 pub struct Caller {
     port: Arc<Port>,
@@ -69,34 +71,35 @@ pub struct Caller {
     came: Came,
 }
 
-/// What nodes tell each other of a client: who it is, and by what it came in.
+/// The data that nodes exchange about a client: its user, and the credentials it came with.
 #[derive(Debug, Serialize, Deserialize)]
 struct Passport {
     who: Who,
     came: Came,
-    /// From where, as the node says that it is at; nodes of earlier versions do not.
+    /// The client's address at its own node; nodes of earlier versions do not send it.
     #[serde(default)]
     client: Option<IpAddr>,
 }
 
-/// By what it came in, which has to be there as long as it is.
+/// The credentials of a client, which must remain valid while it is connected.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Came {
     Nothing,
-    /// A password of which this is kept.
+    /// A password; this is its stored hash.
     Password(String),
-    /// A token that it got for such a password, which gets no other: its end is its end.
+    /// A token for a password with this stored hash. It gets no new token, so that its end is
+    /// final.
     OwnToken(String),
     Key(String),
-    /// The provider's; it is checked with each call.
+    /// A provider's token; it is checked with each call.
     Token,
     Certificate(Vec<String>),
 }
 
 impl PortUsers {
-    /// None where the database has no users.
+    /// The users of a database; none if the database has none.
     ///
-    /// `name`: of the port, as the audit log has it.
+    /// `name`: the port's name in the audit log.
     pub fn of(service: &Arc<Service>, name: &'static str) -> Option<Self> {
         let authentication = Arc::clone(service.authentication.as_ref()?);
         let secret: [u8; 32] = rand::random();
@@ -108,10 +111,10 @@ impl PortUsers {
         })))
     }
 
-    /// What a name shows to a client that will show that it knows the password (SCRAM-SHA-256), whether there is such a user or not.
+    /// Begins a SCRAM-SHA-256 exchange for a name, whether such a user exists or not.
     ///
     /// # Errors
-    /// When no password for the name is looked at now.
+    /// When passwords for the name are not checked at present.
     pub fn scram(&self, name: &str, client: IpAddr) -> Result<ScramAttempt, Denied> {
         let port = &self.0;
         let shown = port.authentication.shown_to_scram(name);
@@ -123,7 +126,7 @@ impl PortUsers {
         })
     }
 
-    /// The user of this name, if the names of a client's certificate are the user's.
+    /// The user of this name, if the certificate's names are that user's.
     pub fn of_certificate(
         &self,
         name: &str,
@@ -143,11 +146,11 @@ impl PortUsers {
         })
     }
 
-    /// Who sends a call with these values of `Authorization`, by a connection whose client has a certificate with these names, if it has
-    /// one. Tokens that [`Caller::token`] gave are known, too.
+    /// Authenticates a call by its values of `Authorization`, or by the names of the connection's
+    /// certificate, if it has one. Accepts tokens of [`Caller::token`], too.
     ///
     /// # Errors
-    /// When what they say of that is wrong, or nobody unknown may see anything.
+    /// When the credentials are wrong, or unknown senders may see nothing.
     pub async fn of_header(
         &self,
         authorization: &[String],
@@ -158,10 +161,10 @@ impl PortUsers {
         known.map_err(|error| self.0.denied(error, client))
     }
 
-    /// Whom another process that serves the database has let in ([`Caller::passport`]), which vouches for it.
+    /// The caller that another node has authenticated and vouches for ([`Caller::passport`]).
     ///
     /// # Errors
-    /// When it is no such text, or there is no such user any more.
+    /// When the text is no passport, or the user does not exist any more.
     pub fn of_passport(&self, passport: &str, client: IpAddr) -> Result<Caller, Denied> {
         let port = &self.0;
         let known = || {
@@ -202,7 +205,7 @@ impl Port {
         let values = authorization.iter().map(|value| Some(value.as_str()));
         let (who, by) = self.authentication.who(values, certificate).await?;
         if who.user.is_none() {
-            // Nobody known, who has to have something to see.
+            // An unknown sender must have something to see.
             self.authentication.asked_by(&who).await?;
         }
         let came = match by {
@@ -228,7 +231,7 @@ impl Port {
         }
     }
 
-    /// A token of a user, who has shown the password of which this is kept.
+    /// Makes a token for a user who has shown the password with this stored hash.
     fn token(&self, user: UserId, kept: &str) -> String {
         let until = now_s() + TOKEN_S;
         let seal = hmac::sign(&self.seal, sealed(user, until, kept).as_bytes());
@@ -236,7 +239,7 @@ impl Port {
         format!("{BEARER}{TOKEN_MARK}{}.{until}.{seal}", user.0)
     }
 
-    /// The user of a token without its mark, and what is kept of the password that it was given for.
+    /// Checks a token without its mark; returns its user, and the stored hash of the password.
     fn opened(&self, catalog: &Catalog, token: &str) -> Option<(UserId, String)> {
         let mut parts = token.splitn(3, '.');
         let user = UserId(parts.next()?.parse().ok()?);
@@ -248,7 +251,7 @@ impl Port {
         (now_s() < until && catalog.lets_in(user)).then(|| (user, kept.to_owned()))
     }
 
-    /// What a client is told, and what the audit log has of it.
+    /// The denial for the client; also writes it to the audit log.
     fn denied(&self, error: ServiceError, client: IpAddr) -> Denied {
         let denied = match error {
             ServiceError::UnknownAsker { message } => Denied::Unknown(message),
@@ -281,21 +284,21 @@ impl Port {
     }
 }
 
-/// What is sealed. No part can be taken for another.
+/// The sealed text, in which no part can be taken for another.
 fn sealed(user: UserId, until: u64, kept: &str) -> String {
     format!("{}.{until}.{kept}", user.0)
 }
 
-/// What a proof of SCRAM is held against (RFC 5802, 3).
+/// The stored keys that verify a SCRAM proof (RFC 5802, 3).
 #[derive(Clone, PartialEq, Eq)]
 pub struct ScramKeys {
     /// The salt.
     pub salt: Vec<u8>,
     /// Rounds of PBKDF2.
     pub iterations: u32,
-    /// By which the proof is checked.
+    /// Verifies the client's proof.
     pub stored_key: [u8; 32],
-    /// By which the server shows that it knows the password.
+    /// Proves to the client that the server knows the password.
     pub server_key: [u8; 32],
 }
 
@@ -305,7 +308,7 @@ impl fmt::Debug for ScramKeys {
     }
 }
 
-/// An exchange of SCRAM with one client that has begun.
+/// A SCRAM exchange that has begun.
 #[derive(Debug)]
 pub struct ScramAttempt {
     port: Arc<Port>,
@@ -315,7 +318,7 @@ pub struct ScramAttempt {
 }
 
 impl ScramAttempt {
-    /// What the client's proof is held against.
+    /// The keys that the client's proof is verified with.
     pub fn keys(&self) -> ScramKeys {
         let verifier = &self.shown.verifier;
         ScramKeys {
@@ -326,10 +329,10 @@ impl ScramAttempt {
         }
     }
 
-    /// The user, where the proof was right.
+    /// The caller, if the proof was right.
     ///
     /// # Errors
-    /// When it was not, or is not looked at now.
+    /// When the proof was wrong, or is not accepted at present.
     pub fn shown(self, is_right: bool) -> Result<Caller, Denied> {
         let Self {
             port,
@@ -365,20 +368,20 @@ impl Caller {
 }
 
 impl Caller {
-    /// The user's number; none of somebody unknown.
+    /// The user's id; none for an unknown sender.
     pub fn id(&self) -> Option<u64> {
         self.who.user.map(|user| user.0)
     }
 
-    /// The user's name; empty of somebody unknown.
+    /// The user's name; empty for an unknown sender.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it may do now.
+    /// What the caller may do now.
     ///
     /// # Errors
-    /// When it is not let in any more.
+    /// When the caller is denied by now.
     pub async fn admitted(&self) -> Result<Admitted, Denied> {
         self.require()?;
         let asked = self.port.authentication.asked_by(&self.who).await;
@@ -396,10 +399,10 @@ impl Caller {
         })
     }
 
-    /// Fails when it is not let in any more: the user was locked or removed, or what it came in by.
+    /// Fails if the user or the credentials were locked or removed.
     ///
     /// # Errors
-    /// See above.
+    /// [`Denied::Gone`], or a failure to read the users.
     pub fn require(&self) -> Result<(), Denied> {
         let catalog = self.port.authentication.catalog();
         let catalog = catalog.map_err(|error| self.port.denied(error, self.client))?;
@@ -412,18 +415,21 @@ impl Caller {
         }
     }
 
-    /// A text by which another process that serves the database knows it ([`PortUsers::of_passport`]). It is not for clients.
+    /// A text by which another process of the database knows this caller
+    /// ([`PortUsers::of_passport`]). Not for clients.
     pub fn passport(&self) -> String {
         let passport = Passport {
             who: self.who.clone(),
             came: self.came.clone(),
             client: Some(self.client),
         };
-        // Texts and numbers alone; what is none is nobody there.
+        // The passport consists of texts and numbers, so this cannot fail; an empty text is no
+        // passport.
         serde_json::to_string(&passport).unwrap_or_default()
     }
 
-    /// A text by which it is known from now on ([`PortUsers::of_header`]), if it has none already; with the word before it.
+    /// A new token ([`PortUsers::of_header`]) with `Bearer` before it; none if the caller came with
+    /// a token.
     pub fn token(&self) -> Option<String> {
         match (&self.came, self.who.user) {
             (Came::Password(kept), Some(user)) => Some(self.port.token(user, kept)),
@@ -432,36 +438,36 @@ impl Caller {
     }
 }
 
-/// What a caller may do now.
+/// The rights and limits of a caller at present.
 #[derive(Debug, Clone)]
 pub struct Admitted {
-    /// What it reads and changes; everything if none.
+    /// What the caller may read and change; everything if none.
     pub scope: Option<Arc<SqlScope>>,
-    /// How rules by query found that, where there are such rules: what it reads is the state of these, and what it changes goes by what
-    /// they find there.
+    /// The rules by query and their state, where there are such rules: the caller reads that state,
+    /// and its changes are checked against the graphs found there.
     pub ruled: Option<Arc<RuledScope>>,
-    /// None where nothing is limited.
+    /// None if nothing is limited.
     limits: Option<CallerLimits>,
 }
 
 impl Admitted {
-    /// Holds a session to what the caller may do, in its open transaction too.
+    /// Restricts a session to the caller's rights, in its open transaction too.
     pub async fn hold(&self, session: &mut Session) {
         session.set_scope(self.scope.clone());
         session.set_ruled(self.ruled.clone());
         session.go_by_transaction().await;
     }
 
-    /// Whether statements are counted.
+    /// Whether the caller's statements are counted.
     pub fn is_limited(&self) -> bool {
         self.limits.is_some()
     }
 
-    /// Counts a statement, and has the session's work paid for, until what is returned is dropped. To be called where tokio runs.
-    /// `record`: of the statement, which is told what it costs.
+    /// Counts a statement, and charges for the session's work, until the returned value is dropped.
+    /// Must be called within a tokio runtime. `record`: the record that the cost is added to.
     ///
     /// # Errors
-    /// When it may not begin now.
+    /// When the statement may not begin now.
     pub fn enter(
         &self,
         session: &mut Session,
@@ -474,12 +480,12 @@ impl Admitted {
     }
 }
 
-/// A statement that is counted until this is dropped; of nobody who is counted by default.
+/// A statement, counted until this is dropped; the default is counted nowhere.
 #[derive(Default)]
 pub struct Entered {
-    /// How long it may take.
+    /// Time limit of the statement.
     pub time_max: Option<Duration>,
-    /// Why it has to end, when it costs more than there is.
+    /// Signals that the statement must end because its budget is used up.
     pub spent: Option<Spent>,
     _paid: Option<PaidStatement>,
 }
@@ -491,7 +497,7 @@ impl fmt::Debug for Entered {
 }
 
 impl Entered {
-    /// Has nobody pay for the session's work.
+    /// Sets the session up so that nobody is charged.
     pub fn of_nobody(session: &mut Session) -> Self {
         session.set_spending(None);
         session.set_answer_max(None);
@@ -499,7 +505,7 @@ impl Entered {
     }
 }
 
-/// What a caller may use.
+/// The limits of a caller.
 #[derive(Debug, Clone)]
 struct CallerLimits {
     port: Arc<Port>,
@@ -509,7 +515,7 @@ struct CallerLimits {
 }
 
 impl CallerLimits {
-    /// What the client is told, and the audit log and the counts of the server have of it.
+    /// The denial for the client; also counts it, and writes it to the audit log.
     fn denied(&self, exceeded: Exceeded) -> Denied {
         let message = match exceeded.retry_after_s() {
             Some(seconds) => format!("{exceeded} (retry after {seconds} s)"),
@@ -528,7 +534,7 @@ impl CallerLimits {
         denied
     }
 
-    /// How long an answer may be; none where that has no bound.
+    /// The limit of the answer's size; none if unlimited.
     fn answer_max(&self, rows: Option<u64>, bytes: Option<u64>) -> Option<AnswerMax> {
         if rows.is_none() && bytes.is_none() {
             return None;
@@ -560,7 +566,8 @@ impl CallerLimits {
         );
         let (sender, spent) = watch::channel(None);
         let of_all = service.engine.runtime().memory().operators();
-        // A statement that changes something finds out by itself, and another is told; it is one refusal in the audit log.
+        // A statement that changes data notices by itself, another one is told; the audit log has
+        // one refusal.
         let (limits, said) = (self.clone(), OnceLock::new());
         let words = Arc::new(move |exceeded| -> String {
             let words = said.get_or_init(|| limits.denied(exceeded).to_string());
@@ -573,7 +580,7 @@ impl CallerLimits {
         });
         session.set_spending(Some(Arc::clone(payment.spending())));
         let paid = PaidStatement::new(payment.watch(), move |exceeded| {
-            // Who has ended it meanwhile does not need the words.
+            // If the statement has ended meanwhile, the message is not needed.
             let _ = sender.send(Some(words(exceeded)));
         });
         Ok(Entered {

@@ -1,4 +1,5 @@
-//! The files of the query log, as its writer needs them: small enough to be replaced by a disk that fails.
+//! The file operations of the query log's writer: a small interface, so that tests can replace the
+//! disk.
 
 use orrery_query_log::FileName;
 use std::fmt;
@@ -7,35 +8,35 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
-/// For the owner alone: who asked what is nobody else's business.
+/// For the owner alone: queries are confidential.
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// The directory.
+/// The directory of the log.
 pub(crate) trait LogFiles: Send + fmt::Debug {
-    /// The files of the log, with their lengths.
+    /// The log's files, with their lengths.
     fn list(&self) -> io::Result<Vec<(FileName, u64)>>;
-    /// Makes a file that is not there yet.
+    /// Creates a file that does not exist yet.
     fn create(&self, name: FileName) -> io::Result<Box<dyn LogFile>>;
     fn remove(&self, name: FileName) -> io::Result<()>;
 }
 
-/// A file that is written.
+/// An open file of the log.
 pub(crate) trait LogFile: Send + fmt::Debug {
-    /// Puts all of these bytes at its end, or none.
+    /// Appends all of these bytes, or none.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Waits until they are on the disk.
+    /// Waits until the bytes are on the disk.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// A directory of this machine.
+/// A local directory.
 #[derive(Debug)]
 pub(crate) struct LocalFiles {
     directory: PathBuf,
 }
 
 impl LocalFiles {
-    /// Makes the directory if it is not there.
+    /// Opens the directory, and creates it if missing.
     pub(crate) fn open(directory: PathBuf) -> io::Result<Self> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(DIRECTORY_MODE);
@@ -80,7 +81,7 @@ impl LogFile for LocalFile {
         let written = self.file.write_all(bytes);
         match &written {
             Ok(()) => self.bytes += bytes.len() as u64,
-            // Half a line would spoil the next one. Where this fails too, readers pass over it.
+            // Half a line would spoil the next one. If this fails too, readers skip the line.
             Err(_) => drop(self.file.set_len(self.bytes)),
         }
         written

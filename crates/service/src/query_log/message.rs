@@ -1,51 +1,51 @@
-//! What requests tell the thread that writes, and what is counted between them.
+//! Messages from requests to the query log's writer, and the counters that both share.
 
 use orrery_query_log::Entry;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What an entry is counted as beside its texts.
+/// Bytes counted for an entry beside its texts.
 const ENTRY_BYTES: usize = 512;
 
-/// Whether requests may still bring entries.
+/// Whether all requests have brought their entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finished {
     All,
     NotAll,
 }
 
-/// What records and the writer tell each other.
+/// Counters shared by records and the writer.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) waiting_bytes: AtomicUsize,
-    /// Entries that were lost and are not written as such.
+    /// Lost entries that the log does not mention yet.
     pub(crate) dropped: AtomicU64,
-    /// All that were lost since the start.
+    /// Entries lost since the start.
     pub(crate) lost: AtomicU64,
-    /// Requests that are not at their end.
+    /// Requests that have not ended.
     pub(crate) open: AtomicUsize,
 }
 
-/// What goes through the channel.
+/// A message of the channel.
 #[derive(Debug)]
 pub(crate) enum Message {
     Entry(Box<Entry>),
-    /// No more are to come but those of requests that are ending.
+    /// The end: only entries of requests that are ending may follow.
     Finish,
 }
 
-/// What an entry is counted as while it waits.
+/// Bytes counted for a waiting entry.
 pub(crate) fn bytes_of(entry: &Entry) -> usize {
     ENTRY_BYTES + entry.text.len() + entry.plan.as_ref().map_or(0, String::len)
 }
 
 impl Counts {
-    /// The writer has taken an entry out.
+    /// Counts an entry that the writer has taken out.
     pub(crate) fn taken(&self, entry: &Entry) {
         let bytes = bytes_of(entry);
         self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Whether all requests are at their end.
+    /// Whether all requests have ended.
     pub(crate) fn finished(&self) -> Finished {
         match self.open.load(Ordering::Acquire) {
             0 => Finished::All,

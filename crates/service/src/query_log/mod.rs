@@ -1,15 +1,21 @@
-//! The query log: a line of JSON for each query, update or request of SQL, after its end.
+//! The query log: one line of JSON per query, update or SQL request, written after its end.
 //!
 //! ```text
-//! request -> QueryRecord (what is known so far) -- its end --> bounded channel -> one thread: shape, JSON, files by day and size
+//! request -> QueryRecord -- its end --> bounded channel
+//!     -> one thread: shape, JSON, files by day and size
 //! ```
 //!
-//! - **Nobody waits for it**: an entry that finds the channel full is counted, and the number is written as soon as there is room.
-//! - **A disk that fails** costs entries, which are counted, too; the log of the server says so once, and it is tried again after `RETRY_AFTER`.
-//! - **It has a bound**: the oldest files go when all together would be larger than they may.
-//! - **No secrets**: `Authorization` is never looked at; names and passwords in URLs of a text are struck out before it is written.
+//! - **No request waits**: an entry that finds the channel full is dropped and counted, and the
+//!   number is written as soon as there is room.
+//! - **A failing disk** costs entries, which are counted, too; the server's log reports the first
+//!   failure, and the disk is tried again after `RETRY_AFTER`.
+//! - **Its size is bounded**: the oldest files are removed when all together would exceed the
+//!   bound.
+//! - **No secrets**: `Authorization` is never read; names and passwords in URLs of a text are
+//!   struck out before it is written.
 //!
-//! Without a log, a request costs one look whether there is one. What an entry is stands in `orrery_query_log`.
+//! Without a log, the cost per request is one check. `orrery_query_log` defines the format of
+//! entries.
 
 mod files;
 mod message;
@@ -37,28 +43,29 @@ use std::time::Duration;
 
 /// Entries that may wait for the writer.
 const WAITING_MAX: usize = 8192;
-/// Bytes of texts that may wait for it.
+/// Bytes of texts that may wait for the writer.
 const WAITING_BYTES_MAX: usize = 32 << 20;
 
-/// The address that a request comes from: of the connection, or as a trusted proxy says; in the extensions of requests where somebody wants to know.
+/// The client's address: that of the connection, or as a trusted proxy reports it; in the
+/// extensions of requests where it is needed.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
-/// What entries go through.
+/// The sending side of the query log.
 #[derive(Debug)]
 pub struct QueryLog {
     sender: SyncSender<Message>,
     counts: Arc<Counts>,
     slow: Option<Duration>,
-    /// None when it has ended.
+    /// None once the thread has ended.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl QueryLog {
-    /// Opens the directory, and starts the thread that writes.
+    /// Opens the directory, and starts the writing thread.
     ///
     /// # Errors
-    /// When the directory cannot be made or read.
+    /// When the directory cannot be created or read.
     pub fn start(options: &QueryLogOptions) -> io::Result<Self> {
         let directory = &options.directory;
         let files = LocalFiles::open(directory.clone());
@@ -87,7 +94,7 @@ impl QueryLog {
         })
     }
 
-    /// Leaves an entry to the thread that writes, if there is room.
+    /// Sends an entry to the writing thread, if there is room.
     fn add(&self, entry: Box<Entry>) {
         let bytes = bytes_of(&entry);
         let counts = &self.counts;
@@ -104,18 +111,19 @@ impl QueryLog {
         }
     }
 
-    /// Entries that were lost since the start.
+    /// Entries lost since the start.
     pub fn lost(&self) -> u64 {
         self.counts.lost.load(Ordering::Relaxed)
     }
 
-    /// Writes what waits, with what requests that end now will still bring, and ends the thread. Blocks.
+    /// Writes all waiting entries, including those of requests that are ending, and stops the
+    /// thread. Blocks.
     pub fn finish(&self) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = writer.take() else {
             return;
         };
-        // A channel that is closed, and a thread that panicked, have nothing left to write.
+        // A closed channel, or a thread that panicked, has nothing left to write.
         if self.sender.send(Message::Finish).is_ok() && writer.join().is_err() {
             tracing::error!("the query log's thread has panicked; its last entries are lost");
         }

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Less is not enough for files to come and go.
+/// Smallest bound of the log's size; files need room to be rotated.
 pub const QUERY_LOG_BYTES_MIN: u64 = 4 << 20;
 
-/// Where the query log goes, and how much of it is kept.
+/// Where the query log is written, and how much of it is retained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryLogOptions {
-    /// A directory, which is made if it is not there.
+    /// The directory; created if missing.
     pub directory: PathBuf,
-    /// How large all files together may become; [`QUERY_LOG_BYTES_MIN`] at least.
+    /// Bound of the size of all files together; [`QUERY_LOG_BYTES_MIN`] at least.
     pub bytes_max: u64,
-    /// What takes longer is also logged with its plan.
+    /// Duration from which queries are also logged with their plan; none for never.
     pub slow: Option<Duration>,
 }
 

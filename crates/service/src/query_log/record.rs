@@ -1,4 +1,5 @@
-//! What is known of one request so far; it becomes an entry at its end, if it was a query, an update or SQL.
+//! The query log's record of one request. It becomes an entry when the request ends, if the request
+//! was a query, an update or SQL.
 
 use crate::metrics::EndedQuery;
 use crate::query_log::QueryLog;
@@ -8,11 +9,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The commit that a change has made; in the extensions of the answer.
+/// The commit that a change made; in the extensions of the answer.
 #[derive(Debug, Clone, Copy)]
 pub struct AtCommit(pub u64);
 
-/// What the query log will have of a request.
+/// The data that the query log collects about a request.
 #[derive(Debug)]
 pub struct QueryRecord {
     log: Arc<QueryLog>,
@@ -20,9 +21,9 @@ pub struct QueryRecord {
     started: Instant,
     client: Option<IpAddr>,
     agent: Option<String>,
-    /// None where nobody is known.
+    /// Unset if the user is unknown.
     user: OnceLock<String>,
-    /// None in requests that ask nothing.
+    /// Unset in requests without a query.
     asked: OnceLock<Asked>,
     commit: OnceLock<u64>,
     plan: OnceLock<String>,
@@ -31,12 +32,12 @@ pub struct QueryRecord {
 #[derive(Debug)]
 struct Asked {
     text: String,
-    /// Where the text is cut.
+    /// Length of the whole text, if the text was cut.
     text_bytes: Option<u64>,
 }
 
 impl QueryRecord {
-    /// Of a client that calls its program so.
+    /// Creates the record of a request, from a client that names its program `agent`.
     pub fn new(
         log: &Arc<QueryLog>,
         client: Option<IpAddr>,
@@ -58,30 +59,30 @@ impl QueryRecord {
         }
     }
 
-    /// Notes who asks.
+    /// Sets the user.
     pub fn set_user(&self, user: String) {
-        // A request has one; the first would stay.
+        // A request has one user; the first is retained.
         let _ = self.user.set(user);
     }
 
-    /// The request asks this.
+    /// Sets the text of the query.
     pub fn set_asked(&self, text: &str) {
         let kept = cut(text, TEXT_BYTES_MAX);
         let is_cut = kept.len() < text.len();
-        // A request asks once; the first would stay.
+        // A request has one text; the first is retained.
         let _ = self.asked.set(Asked {
             text: kept.to_owned(),
             text_bytes: is_cut.then_some(text.len() as u64),
         });
     }
 
-    /// Notes the commit of the state that was read, or that was made.
+    /// Sets the commit of the state that was read or made.
     pub fn set_commit(&self, commit: u64) {
-        // A second try reads a state that may be newer; the first is near enough.
+        // A second try may read a newer state; the first is close enough.
         let _ = self.commit.set(commit);
     }
 
-    /// Notes the plan if the query was slow; it is made by then only.
+    /// Records the plan if the query was slow; only then is it made.
     pub fn note_plan(&self, plan: impl FnOnce() -> String) {
         if self
             .log
@@ -92,14 +93,14 @@ impl QueryRecord {
         }
     }
 
-    /// Makes the entry of a request; `status` is 0 where there was no answer.
+    /// Makes the entry of a request; `status` is 0 if there was no answer.
     pub fn finish(&mut self, status: u16, ended: &EndedQuery) {
         let Some(asked) = self.asked.take() else {
             return;
         };
         let is_slow = |slow| ended.took > slow;
         let plan = match self.log.slow {
-            // An empty plan says that it was slow, too; the writer leaves it out.
+            // An empty plan still marks a slow query; the writer leaves it out.
             Some(slow) if is_slow(slow) => Some(self.plan.take().unwrap_or_default()),
             _ => None,
         };
@@ -108,7 +109,7 @@ impl QueryRecord {
             kind: ended.kind,
             text: asked.text,
             text_bytes: asked.text_bytes,
-            // For the thread that writes: nobody waits for that.
+            // The writing thread computes it, so that no request waits.
             shape: Shape::default(),
             user: self.user.take(),
             client: self.client,

@@ -1,15 +1,16 @@
-//! Strikes out names and passwords that stand in URLs of a text: `postgres://ann:secret@host/` becomes `postgres://***@host/`.
+//! Strikes names and passwords out of URLs in a text: `postgres://ann:secret@host/` becomes
+//! `postgres://***@host/`.
 
-/// What stands in their place; it may stand there in an IRI.
+/// The replacement; it is valid in an IRI.
 const STRUCK: &str = "***";
 
-/// Strikes them out of a text. A text without is left as it is.
+/// Strikes names and passwords out of the URLs of a text.
 pub(crate) fn strike(text: &mut String) {
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find("://")) {
         let begin = from + at + 3;
         let bytes = text.as_bytes().iter().skip(begin);
-        // The authority ends there (RFC 3986, 3.2); an @ behind is not of the userinfo.
+        // The authority ends here (RFC 3986, 3.2); a later @ is not of the userinfo.
         let is_end = |byte: &u8| {
             matches!(byte, b'/' | b'?' | b'#' | b'<' | b'>' | b'"' | b'\'')
                 || byte.is_ascii_whitespace()

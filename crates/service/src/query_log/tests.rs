@@ -1,4 +1,4 @@
-//! Files that come and go, disks that fail, and a channel that is full.
+//! Tests of rotated files, failing disks, and a full channel.
 
 use super::files::{LogFile, LogFiles};
 use super::*;
@@ -29,7 +29,7 @@ impl Disk {
         QueryLog::with_writer(writer, options.slow).unwrap()
     }
 
-    /// Adds up the lines of a log: entries, and those that are said to be lost.
+    /// Counts the entries of a log, and those reported as lost.
     fn lines(&self, series: Series) -> (usize, u64) {
         let (mut entries, mut lost) = (0, 0);
         for (_, bytes) in self
@@ -145,7 +145,7 @@ fn a_new_day_and_a_new_start_begin_new_files() {
     let log = disk.log(&options);
     log.add(entry("SELECT 3".to_owned(), None));
     log.finish();
-    // An end that comes twice is none.
+    // A second end does nothing.
     log.finish();
     let names: Vec<String> = disk.files().keys().map(FileName::to_string).collect();
     assert_eq!(
@@ -182,7 +182,7 @@ fn all_files_together_stay_within_their_bound_and_the_oldest_go() {
         let plan = (number % 2 == 0).then_some("a plan");
         log.add(entry(format!("{number} {}", "x".repeat(60 << 10)), plan));
         if number % 50 == 49 {
-            // So that the channel is not too full.
+            // So that the channel does not fill up.
             wait_until(|| log.counts.waiting_bytes.load(Ordering::Relaxed) == 0);
         }
     }
@@ -208,10 +208,10 @@ fn a_full_disk_costs_entries_that_are_counted_until_it_is_written_again() {
     disk.is_full.store(true, Ordering::Relaxed);
     for round in 1..=3 {
         log.add(entry("lost".to_owned(), Some("")));
-        // One for each of the two logs.
+        // One failure for each of the two logs.
         wait_until(|| disk.failures.load(Ordering::Relaxed) == 2 * round);
     }
-    // Attempts leave no files behind.
+    // Failed attempts leave no files behind.
     wait_until(|| disk.files().is_empty());
     disk.is_full.store(false, Ordering::Relaxed);
     log.add(entry("there".to_owned(), Some("")));

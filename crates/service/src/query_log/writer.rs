@@ -1,10 +1,12 @@
-//! The thread that writes the query log: entries to lines, lines to files that come and go.
+//! The query log's writing thread: turns entries into lines, and lines into files, which it
+//! rotates.
 //!
 //! ```text
-//! wait for an entry -> gather for a moment -> lines of both logs -> file of the day -> remove the oldest
+//! wait for an entry -> gather -> lines of both logs -> file of the day -> remove the oldest files
 //! ```
 //!
-//! What failed to be written is counted in its log, and the number stands behind the first lines that get through.
+//! Entries that could not be written are counted per log, and the number is written after the first
+//! lines that succeed.
 
 use crate::query_log::files::{LogFile, LogFiles};
 use crate::query_log::message::{Counts, Finished, Message};
@@ -19,35 +21,36 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// A file that is as large is not written on.
+/// Size from which a file is closed.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-/// Of all that may be kept, a file is no more than one part in so many, so that not all goes at once.
+/// Minimum number of files within the bound of the log's size, so that a removal takes only a part.
 const FILES_MIN: u64 = 4;
-/// How long entries may wait for others. While the thread sleeps, nobody who brings one has to wake it up, which is a call of the system.
+/// How long entries are gathered. While the thread sleeps, requests need no system call to wake it
+/// up.
 const GATHER_TIME: Duration = Duration::from_millis(100);
-/// Lines that are written together.
+/// Bytes of lines that are written together.
 const BATCH_BYTES: usize = 256 << 10;
-/// How soon a disk that failed is tried again.
+/// Time after which a failed disk is tried again.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// How long the end waits for requests that are ending.
 const FINISH_MAX: Duration = Duration::from_secs(2);
-/// How many names are tried where another process makes files, too.
+/// File names tried when another process creates files, too.
 const NAMES_MAX: usize = 100;
 
-/// The clock that days are told by.
+/// The clock that decides the day.
 pub(crate) type Clock = Box<dyn Fn() -> Time + Send>;
 
-/// What the thread works with.
+/// The state of the writing thread.
 pub(crate) struct Writer {
     files: Box<dyn LogFiles>,
     clock: Clock,
     queries: Lines,
     slow: Lines,
-    /// Files of both logs that are not written on, with their lengths.
+    /// Closed files of both logs, with their lengths.
     closed: BTreeMap<FileName, u64>,
     bytes_max: u64,
     file_bytes_max: u64,
-    /// When the disk failed last; none if it works.
+    /// Time of the disk's last failure; none if it works.
     failed: Option<Instant>,
     retry_after: Duration,
 }
@@ -59,7 +62,7 @@ struct Lines {
     waiting: Vec<u8>,
     /// Entries in `waiting`.
     entries: u64,
-    /// Entries that were lost and are not written as such.
+    /// Lost entries that the log does not mention yet.
     dropped: u64,
 }
 
@@ -111,7 +114,7 @@ impl Writer {
         })
     }
 
-    /// For tests, in which a disk fails.
+    /// Sets another retry time, for tests with a failing disk.
     #[cfg(test)]
     pub(crate) fn retrying_after(self, retry_after: Duration) -> Self {
         Self {
@@ -120,7 +123,7 @@ impl Writer {
         }
     }
 
-    /// Writes until it is told to finish, or nobody is left to bring entries.
+    /// Writes until the end is requested, or no sender is left.
     pub(crate) fn run(mut self, receiver: &Receiver<Message>, counts: &Counts) {
         while let Ok(first) = receiver.recv() {
             let mut is_last = matches!(first, Message::Finish);
@@ -143,11 +146,11 @@ impl Writer {
         self.close();
     }
 
-    /// What requests bring that are ending at this moment.
+    /// Takes entries of requests that are ending at this moment.
     fn take_rest(&mut self, receiver: &Receiver<Message>, counts: &Counts) {
         let started = Instant::now();
         while started.elapsed() < FINISH_MAX {
-            // Looked at before the channel: what was brought by then is in it.
+            // Read before the channel: entries brought until then are in it.
             let finished = counts.finished();
             match (receiver.recv_timeout(Duration::from_millis(5)), finished) {
                 (Ok(message), _) => self.take(message, counts),
@@ -177,7 +180,7 @@ impl Writer {
         }
     }
 
-    /// Writes the lines that wait, or counts them as lost.
+    /// Writes the waiting lines, or counts them as lost.
     fn write_all(&mut self, counts: &Counts) {
         self.queries.dropped += counts.dropped.swap(0, Ordering::Relaxed);
         for series in [Series::Queries, Series::Slow] {
@@ -224,7 +227,7 @@ impl Writer {
         let open = self.opened(series, day)?;
         open.file.append(&bytes)?;
         open.bytes += length;
-        // Used again.
+        // The buffer is reused.
         bytes.clear();
         self.lines(series).waiting = bytes;
         if self.failed.take().is_some() {
@@ -233,7 +236,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Closes the file where it must not go on, and removes the oldest files as far as needed.
+    /// Closes the file if it must not grow, and removes the oldest files as far as needed.
     fn make_room(&mut self, series: Series, day: Day, bytes: u64) -> io::Result<()> {
         let file_bytes_max = self.file_bytes_max;
         let open = self.lines(series).open.as_ref();
@@ -247,7 +250,7 @@ impl Writer {
                 return Ok(());
             }
             let Some((&oldest, _)) = self.closed.first_key_value() else {
-                // Both open files are no more than half of what may be kept.
+                // Both open files take at most half of the bound.
                 return Ok(());
             };
             match self.files.remove(oldest) {
@@ -263,7 +266,7 @@ impl Writer {
         }
     }
 
-    /// The file that lines go to now.
+    /// The file for new lines.
     fn opened(&mut self, series: Series, day: Day) -> io::Result<&mut OpenFile> {
         let open = match self.lines(series).open.take() {
             Some(open) => open,
@@ -272,7 +275,7 @@ impl Writer {
         Ok(self.lines(series).open.insert(open))
     }
 
-    /// Begins a file: always a new one, for the last line of an old one may be cut.
+    /// Begins a file: always a new one, for the last line of an old one may be incomplete.
     fn create(&self, series: Series, day: Day) -> io::Result<OpenFile> {
         let of_day = |name: &&FileName| name.day == day && name.series == series;
         let last = self.closed.keys().filter(of_day).map(|name| name.number);
@@ -297,7 +300,7 @@ impl Writer {
         result
     }
 
-    /// Says once that the disk fails, and gives up the files that are open.
+    /// Logs the first of consecutive failures, and gives up the open files.
     fn note_failure(&mut self, error: &io::Error) {
         if self.failed.replace(Instant::now()).is_none() {
             tracing::warn!(
@@ -309,7 +312,7 @@ impl Writer {
             let is_empty = self.lines(series).open_bytes() == 0;
             let name = self.lines(series).open.as_ref().map(|open| open.name);
             self.close_file(series);
-            // Else each try would leave one.
+            // Otherwise each attempt would leave an empty file.
             if let Some(name) = name
                 && is_empty
                 && self.files.remove(name).is_ok()
@@ -319,7 +322,7 @@ impl Writer {
         }
     }
 
-    /// Brings all to the disk.
+    /// Syncs all lines to the disk.
     fn close(&mut self) {
         for lines in [&mut self.queries, &mut self.slow] {
             if let Some(open) = &mut lines.open

@@ -1,15 +1,16 @@
-//! Where a span belongs: the trace context of W3C (<https://www.w3.org/TR/trace-context/>), and whether it is sampled.
+//! The W3C trace context of a span (<https://www.w3.org/TR/trace-context/>), new ids, and the
+//! choice of sampled traces.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// How a trace is told from others.
+/// Identifies a trace.
 pub(crate) type TraceId = [u8; 16];
-/// How a span is told from others of its trace.
+/// Identifies a span within its trace.
 pub(crate) type SpanId = [u8; 8];
 
 const IS_SAMPLED: u8 = 1;
 
-/// What a client says of the span that its request belongs to.
+/// The client's span, which a request belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Parent {
     pub(super) trace: TraceId,
@@ -18,9 +19,10 @@ pub(super) struct Parent {
 }
 
 impl Parent {
-    /// None where it is not as it should be: then a trace of its own begins (4.3).
+    /// None if the header is invalid: then a new trace begins (4.3).
     ///
-    /// `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; later versions may have more behind that.
+    /// `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; later versions may have more
+    /// behind that.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, span, flags) =
@@ -41,7 +43,7 @@ impl Parent {
     }
 }
 
-/// Hexadecimal digits in lower case, two for each byte.
+/// Decodes lower-case hexadecimal digits, two per byte.
 fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     let text = text.as_bytes();
     if text.len() != 2 * N {
@@ -59,7 +61,7 @@ fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// New ids.
+/// A source of new ids.
 #[derive(Debug)]
 pub(super) struct Ids(SystemRandom);
 
@@ -68,7 +70,7 @@ impl Ids {
         Self(SystemRandom::new())
     }
 
-    /// A new one; None where the system has no random numbers, or by a chance that never comes.
+    /// A new id; none if the system has no random numbers, or in the negligible case of all zeros.
     pub(super) fn next<const N: usize>(&self) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         self.0.fill(&mut bytes).ok()?;
@@ -76,17 +78,17 @@ impl Ids {
     }
 }
 
-/// Which traces that begin here are sampled.
+/// The fraction of new traces that is sampled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sampling {
-    /// Those whose last 56 bits, which are random, are below it.
+    /// Traces are taken whose last 56 bits, which are random, are below this.
     below: u64,
 }
 
 const RANDOM_BITS: u32 = 56;
 
 impl Sampling {
-    /// A part of all, from 0 to 1.
+    /// Samples this fraction of all traces, from 0 to 1.
     pub(super) fn new(ratio: f64) -> Self {
         let all = (1_u64 << RANDOM_BITS) as f64;
         Self {

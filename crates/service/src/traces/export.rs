@@ -1,4 +1,4 @@
-//! The way of traces to the collector: a queue, and a task that sends batches.
+//! The export of traces to a collector: a bounded queue, and a task that sends batches.
 
 use super::context::{Ids, Parent, Sampling};
 use super::messages::{
@@ -20,23 +20,23 @@ use tokio::task::JoinHandle;
 
 /// Traces that may wait for the task.
 const WAITING_MAX: usize = 2_048;
-/// Traces in one request to the collector.
+/// Traces per request to the collector.
 const BATCH_MAX: usize = 256;
-/// How long a trace may wait for others.
+/// How long a trace waits for others of its batch.
 const GATHER_TIME: Duration = Duration::from_secs(1);
-/// How long the collector may take.
+/// Time limit of a request to the collector.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
-/// Its answer says how many spans it refused; nobody asks.
+/// Size limit of the collector's answer. It has the number of refused spans, which is not used.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
-/// How often a batch is sent, and how long the first pause between is; then twice that.
+/// Attempts per batch, and the first pause between them, which then doubles.
 const ATTEMPTS: u32 = 3;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// How long a server that stops waits for its last traces to be sent.
+/// How long a stopping server waits until its last traces are sent.
 const FINISH_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// What spans go through.
+/// The sending side of the export.
 pub struct Tracer {
-    /// Nothing in place of spans: no more come.
+    /// No spans means that no more traces come.
     sender: mpsc::Sender<Option<Vec<Span>>>,
     task: Mutex<Option<JoinHandle<()>>>,
     ids: Ids,
@@ -44,7 +44,7 @@ pub struct Tracer {
     counts: Arc<Counts>,
 }
 
-/// What became of traces.
+/// Counters of sent and lost traces.
 #[derive(Debug, Default)]
 struct Counts {
     sent: AtomicU64,
@@ -60,28 +60,29 @@ impl fmt::Debug for Tracer {
     }
 }
 
-/// Sends batches.
+/// The task that sends batches.
 struct Exporter {
     client: Client,
     url: String,
     resource: Resource,
     counts: Arc<Counts>,
-    /// Told once, not for as long as it lasts.
+    /// Whether requests fail at present; only the first failure is logged.
     is_troubled: bool,
-    /// The first one before a batch is sent again.
+    /// The first pause before a batch is sent again.
     pause: Duration,
 }
 
 impl Tracer {
-    /// Starts the task that sends, on these threads.
+    /// Starts the sending task on these threads.
     ///
     /// # Errors
-    /// When the endpoint cannot be one. Whether somebody is there shows when the first traces are sent.
+    /// When the endpoint is not valid. Whether a collector answers there shows with the first
+    /// traces.
     pub fn start(options: &OtlpOptions, threads: &Handle) -> Result<Self, OtlpError> {
         Self::start_retrying(options, threads, RETRY_PAUSE)
     }
 
-    /// The same with another first pause before a batch is sent again.
+    /// The same with another first pause.
     pub(super) fn start_retrying(
         options: &OtlpOptions,
         threads: &Handle,
@@ -123,7 +124,7 @@ impl Tracer {
         })
     }
 
-    /// The span of a request that begins; none where it is not sampled: as the client says, or by the ratio.
+    /// Begins the span of a request; none if it is not sampled, as the client or the ratio decides.
     pub fn begin(
         &self,
         head: TraceHead<'_>,
@@ -148,7 +149,7 @@ impl Tracer {
         Some(TraceRecord::new(place, head, (started, client, agent)))
     }
 
-    /// Leaves the spans of a request that has ended to the task, if there is room.
+    /// Passes the spans of an ended request to the task, if there is room.
     pub fn ended(&self, record: &TraceRecord, ended: EndedRequest<'_>) {
         match self.sender.try_reserve() {
             Ok(permit) => permit.send(Some(record.spans(ended, || self.ids.next()))),
@@ -158,12 +159,12 @@ impl Tracer {
         }
     }
 
-    /// Traces that the collector took.
+    /// Traces that the collector accepted.
     pub fn sent(&self) -> u64 {
         self.counts.sent.load(Ordering::Relaxed)
     }
 
-    /// Traces that found no room, or that the collector did not take.
+    /// Traces that found no room, or that the collector did not accept.
     pub fn dropped(&self) -> u64 {
         self.counts.dropped.load(Ordering::Relaxed)
     }
@@ -173,7 +174,7 @@ impl Tracer {
         self.counts.failures.load(Ordering::Relaxed)
     }
 
-    /// Sends what waits, for some seconds at most, and ends the task.
+    /// Sends the waiting traces, within some seconds, and stops the task.
     pub async fn finish(&self) {
         let task = self
             .task
@@ -184,7 +185,7 @@ impl Tracer {
             return;
         };
         let ended = async {
-            // If the task has gone there is nobody to tell.
+            // If the task has ended, there is no receiver.
             let _ = self.sender.send(None).await;
             (&mut task).await
         };
@@ -196,7 +197,7 @@ impl Tracer {
 }
 
 impl Exporter {
-    /// Until nobody sends any more.
+    /// Runs until no more traces come.
     async fn run(mut self, mut traces: mpsc::Receiver<Option<Vec<Span>>>) {
         while let Some(first) = next(&mut traces).await {
             let mut batch = vec![first];
@@ -208,7 +209,7 @@ impl Exporter {
                     }
                 }
             };
-            // What came until then goes.
+            // After the timeout, the traces gathered so far are sent.
             let _ = tokio::time::timeout(GATHER_TIME, gathered).await;
             self.send(batch).await;
         }
@@ -243,7 +244,7 @@ impl Exporter {
         let media_type = "application/x-protobuf";
         let post = Post::post(self.url.as_str(), media_type, media_type, body);
         let mut response = self.client.send(post).await?;
-        // To its end, so that the connection can be used again.
+        // Read to its end, so that the connection can be reused.
         while response.body.chunk().await?.is_some() {}
         Ok(())
     }
@@ -264,7 +265,7 @@ impl Exporter {
     }
 }
 
-/// The next trace; none when the end was told, and all that found room before it, or while it was told, were given.
+/// The next trace; none after the end was announced and all traces that found room were taken.
 async fn next(traces: &mut mpsc::Receiver<Option<Vec<Span>>>) -> Option<Vec<Span>> {
     loop {
         match traces.recv().await? {
@@ -274,7 +275,8 @@ async fn next(traces: &mut mpsc::Receiver<Option<Vec<Span>>>) -> Option<Vec<Span
     }
 }
 
-/// Whether it is worth sending the same again (OTLP, "Failures": of statuses these four); what is wrong with a batch, its way or its key is so the next time.
+/// Whether a retry may succeed (OTLP, "Failures": these four statuses). A faulty batch, URL or key
+/// stays faulty.
 fn may_be_taken_later(error: &Error) -> bool {
     match error {
         Error::Status { status, .. } => matches!(status, 429 | 502 | 503 | 504),

@@ -1,5 +1,6 @@
-//! The messages of OTLP 1.x that are sent (<https://github.com/open-telemetry/opentelemetry-proto>, `trace/v1/trace.proto` and what it needs). Numbers of fields are
-//! for good there; what is not sent is left out.
+//! The OTLP 1.x messages that are sent (`trace/v1/trace.proto` and its imports in
+//! <https://github.com/open-telemetry/opentelemetry-proto>). Field numbers there never change;
+//! fields that are not sent are left out.
 
 use prost::{Message, Oneof};
 
@@ -68,7 +69,7 @@ pub(super) struct Span {
 pub(super) const INTERNAL: i32 = 1;
 pub(super) const SERVER: i32 = 2;
 
-/// Of W3C: it is sampled; and that it is known whether the parent is of another process, and that it is.
+/// W3C flags: sampled; known whether the parent is remote; the parent is remote.
 pub(super) const SAMPLED: u32 = 1;
 pub(super) const HAS_IS_REMOTE: u32 = 0x100;
 pub(super) const IS_REMOTE: u32 = 0x200;
@@ -118,7 +119,7 @@ impl From<u64> for Value {
     }
 }
 
-/// An attribute.
+/// Creates an attribute.
 pub(super) fn attribute(key: &str, value: impl Into<Value>) -> KeyValue {
     KeyValue {
         key: key.to_owned(),

@@ -1,24 +1,25 @@
-//! Where traces are sent, and which.
+//! Settings of traces: the collector, and the fraction that is sent.
 
 use orrery_http_client::{AllowList, EntryError, Url};
 use std::net::IpAddr;
 
-/// Where to below an endpoint that names no path.
+/// The path that is added to an endpoint without one.
 const PATH: &str = "v1/traces";
 
-/// Where traces are sent, and which.
+/// Settings of traces: the collector, and the fraction that is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtlpOptions {
     /// The collector, such as `http://127.0.0.1:4318`.
     pub endpoint: String,
-    /// The part of all traces that begin here which is sent, from 0 to 1. Those of clients that say are as they say.
+    /// Fraction of new traces that is sent, from 0 to 1. Traces of clients are sent if the client
+    /// says so.
     pub ratio: f64,
-    /// What the server is called there (`service.name`).
+    /// The server's name in traces (`service.name`).
     pub service: String,
 }
 
 impl OtlpOptions {
-    /// All traces, to a collector.
+    /// Sends all traces to a collector.
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -27,7 +28,7 @@ impl OtlpOptions {
         }
     }
 
-    /// The address that is posted to.
+    /// The URL that traces are posted to.
     pub(super) fn url(&self) -> Result<Url, OtlpError> {
         let wrong = |reason: &str| OtlpError::Endpoint {
             endpoint: self.endpoint.clone(),
@@ -47,7 +48,7 @@ impl OtlpOptions {
         Ok(url)
     }
 
-    /// The collector, wherever it is: the operator says where, not a query.
+    /// An allow-list of the collector, at any address: the operator chose it, not a query.
     pub(super) fn allow_list(url: &Url) -> Result<AllowList, OtlpError> {
         let host = url.host_str().unwrap_or_default();
         let bare = host.trim_matches(['[', ']']);
@@ -63,18 +64,18 @@ impl OtlpOptions {
 /// Why traces cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum OtlpError {
-    /// It is no address of a collector.
+    /// The endpoint is not a valid URL of a collector.
     #[error("traces cannot be sent to {endpoint}: {reason}")]
     Endpoint {
-        /// What was given.
+        /// The endpoint given.
         endpoint: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The client for requests to it could not be set up.
+    /// The HTTP client could not be set up.
     #[error("traces cannot be sent: {0}")]
     Client(#[from] orrery_http_client::Error),
-    /// As above.
+    /// The collector's host is not a valid entry of an allow-list.
     #[error("traces cannot be sent: {0}")]
     Host(#[from] EntryError),
 }

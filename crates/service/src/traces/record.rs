@@ -1,4 +1,4 @@
-//! What is known of the span of one request; it becomes one at its end.
+//! The trace record of one request, which becomes a span when the request ends.
 
 use super::context::{SpanId, TraceId};
 use super::messages::{
@@ -11,30 +11,30 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The longest path that is told.
+/// Size limit of a path in a trace.
 const PATH_BYTES_MAX: usize = 512;
 
-/// The head of a request that a span may be of.
+/// The head of a request that may be traced.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceHead<'a> {
-    /// Such as `GET`.
+    /// The method, such as `GET`.
     pub method: &'a str,
-    /// The path of the address.
+    /// The path of the URL.
     pub path: &'a str,
-    /// The path without what is different in each request; none where there is nothing.
+    /// The path without its variable parts; none if no route matched.
     pub route: Option<&'a str>,
-    /// The `traceparent` that the client sent, if it sent one.
+    /// The client's `traceparent`, if sent.
     pub parent: Option<&'a str>,
-    /// Whether it came within TLS.
+    /// Whether the request came over TLS.
     pub is_secure: bool,
 }
 
-/// See the module.
+/// The data about one traced request.
 #[derive(Debug)]
 pub struct TraceRecord {
     pub(super) trace: TraceId,
     pub(super) span: SpanId,
-    /// Where the client says so.
+    /// The client's span, if there is one.
     pub(super) parent: Option<SpanId>,
     begun: SystemTime,
     started: Instant,
@@ -47,18 +47,18 @@ pub struct TraceRecord {
     user: OnceLock<String>,
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct EndedRequest<'r> {
-    /// 0 where there was no answer.
+    /// 0 if there was no answer.
     pub status: u16,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// Where something was asked.
+    /// The query of the request, if it had one.
     pub query: Option<&'r EndedQuery>,
 }
 
-/// Whose span it is.
+/// The position of a span: its trace, its id, its parent.
 pub(super) struct Place {
     pub(super) trace: TraceId,
     pub(super) span: SpanId,
@@ -87,13 +87,13 @@ impl TraceRecord {
         }
     }
 
-    /// Notes who asks.
+    /// Sets the user.
     pub fn set_user(&self, user: String) {
-        // A request has one.
+        // A request has one user.
         let _ = self.user.set(user);
     }
 
-    /// The span of the request, and those of its stages. `ids`: of the stages.
+    /// The spans of the request and of its stages. `ids`: new ids for the stages.
     pub(super) fn spans(
         &self,
         ended: EndedRequest<'_>,
@@ -147,7 +147,8 @@ impl TraceRecord {
         spans
     }
 
-    /// By the semantic conventions of OpenTelemetry for HTTP and databases, where these have a name.
+    /// The attributes, named by OpenTelemetry's semantic conventions for HTTP and databases where
+    /// these have a name.
     fn attributes(&self, ended: &EndedRequest<'_>) -> Vec<KeyValue> {
         let mut attributes = vec![
             attribute("http.request.method", self.method.as_str()),
@@ -195,7 +196,7 @@ impl TraceRecord {
     }
 }
 
-/// What went wrong, where it is the server's to answer for.
+/// The failure, if the server is responsible for it.
 fn failure(ended: &EndedRequest<'_>) -> Option<&'static str> {
     let outcome = ended.query.map(|query| query.outcome);
     match (ended.status, outcome) {

@@ -1,4 +1,4 @@
-//! Traces on their way to a collector on loopback.
+//! Tests of traces sent to a collector on loopback.
 
 use super::export::Tracer;
 use super::messages::{ExportTraceServiceRequest, FAILED, INTERNAL, KeyValue, SERVER, Span, Value};
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const NOT_SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
 
-/// A collector that passes on what it gets, and answers with a status; its address.
+/// A collector that forwards what it receives, and answers with a status; returns its address.
 async fn collector(
     status: StatusCode,
 ) -> (String, mpsc::UnboundedReceiver<ExportTraceServiceRequest>) {
@@ -90,7 +90,7 @@ fn number(attributes: &[KeyValue], key: &str) -> Option<i64> {
     }
 }
 
-/// The end of a request that asked nothing.
+/// The end of a request without a query.
 fn without_query(status: u16) -> EndedRequest<'static> {
     EndedRequest {
         status,
@@ -210,7 +210,7 @@ async fn the_client_says_whether_its_trace_is_sampled_and_the_ratio_those_that_b
 
 #[tokio::test]
 async fn traces_that_find_no_room_are_counted_and_nobody_waits() {
-    // The task has no turn before this test gives way.
+    // The task does not run before this test yields.
     let tracer =
         Tracer::start(&OtlpOptions::new("http://127.0.0.1:1"), &Handle::current()).unwrap();
     let request = head("/no/such/path", None);
@@ -225,7 +225,8 @@ async fn traces_that_find_no_room_are_counted_and_nobody_waits() {
     assert_eq!(spans[0].status, None);
 }
 
-/// Has a request traced for a collector that answers with a status; gives what ends it, and how many attempts there were at its trace.
+/// Traces a request for a collector that answers with a status; returns the tracer, the record, and
+/// the number of attempts.
 async fn refused(status: StatusCode, pause: Duration) -> (Tracer, TraceRecord, usize) {
     let (endpoint, mut received) = collector(status).await;
     let options = OtlpOptions::new(endpoint);
@@ -250,7 +251,7 @@ async fn what_the_collector_does_not_take_is_tried_again_and_then_counted() {
         (tracer.sent(), tracer.dropped(), tracer.failures()),
         (0, 1, 3)
     );
-    // Who comes behind the end is not taken.
+    // A trace after the end is dropped.
     tracer.ended(&record, without_query(200));
     assert_eq!(tracer.dropped(), 2);
 }
@@ -258,7 +259,7 @@ async fn what_the_collector_does_not_take_is_tried_again_and_then_counted() {
 #[tokio::test]
 async fn what_the_collector_will_never_take_is_sent_once() {
     for status in [400, 401, 404, 413, 500] {
-        // Nobody would wait for a second attempt.
+        // The test would time out if a second attempt were made.
         let pause = Duration::from_secs(1_000);
         let (tracer, _, attempts) = refused(StatusCode::from_u16(status).unwrap(), pause).await;
         assert_eq!(attempts, 1, "{status}");

@@ -1,11 +1,17 @@
-//! Who asks: a name and a password (Basic, RFC 7617; SCRAM of PostgreSQL's clients), a key or a provider's token (Bearer, RFC 6750), a certificate, or nobody who is known; and what they may see
-//! and change.
+//! Authentication: finds the user of a request and their rights, from a password, key, token or
+//! certificate.
+//!
+//! Passwords come by Basic (RFC 7617) or SCRAM of PostgreSQL's clients, keys and provider's tokens
+//! by Bearer (RFC 6750). An unknown sender has the rights of anyone.
 //!
 //! ```text
-//! Authorization, or else the certificate of the connection -> user of the catalog, and groups that a token says -> Asked: the scope of what is read, rights to change -> extensions of the request
+//! Authorization, or else the connection's certificate
+//!   -> user of the catalog, and groups that a token lists
+//!   -> Asked: the scope of reads, rights to change -> extensions of the request
 //! ```
 //!
-//! HTTP asks with each request; `callers` for clients of the other ports, with each statement. There is none where the database has no users: then everybody sees everything.
+//! HTTP authenticates each request; the other ports check their callers' rights with each
+//! statement. A database without users has no authentication: then everyone may see everything.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -29,60 +35,61 @@ use crate::errors::ServiceError;
 use crate::oidc::{OidcProvider, Refused, has_form_of_token};
 use crate::users::graph_rules::{FoundGraphs, GraphRules, Queries};
 
-/// How long the catalog of a state that has passed is good: another process may have changed it.
+/// How long the catalog of an older state is used: another process may have changed it.
 const CATALOG_AGE_MAX: Duration = Duration::from_secs(1);
-/// Passwords that are checked at the same time: each takes a core, and 19 MiB.
+/// Password checks at the same time: each takes a core, and 19 MiB.
 const CHECKS_MAX: usize = 2;
-/// Of so many it is kept what they may do; beyond them it is put together again.
+/// Number of senders whose rights are cached; beyond it the cache is cleared.
 const ASKED_MAX: usize = 20_000;
 
-/// What the database's users may do here.
+/// The users of a database, and the caches of their rights and passwords.
 #[derive(Debug)]
 pub struct Authentication {
     database: Arc<Database>,
     kept: Mutex<KeptCatalog>,
     known: Mutex<Known>,
     checks: Semaphore,
-    /// Is checked where there is no such user, so that the time does not tell.
+    /// Checked if there is no such user, so that the response time does not reveal it.
     decoy: KeptPassword,
-    /// What names show to SCRAM before the database has a secret of its own for that.
+    /// Verifiers for unknown names in SCRAM, before the database has a secret of its own for them.
     decoys: DecoySecret,
-    /// Whose tokens are taken, if anybody's.
+    /// The provider whose tokens are accepted, if any.
     provider: Option<Arc<OidcProvider>>,
-    /// Finds graphs for rules by query; until it is there, they allow nothing.
+    /// Runs rules by query; until it is set, these rules grant nothing.
     graph_rules: Option<Arc<GraphRules>>,
 }
 
 #[derive(Debug)]
 struct KeptCatalog {
     catalog: Arc<Catalog>,
-    /// Of the state: its commit, and the history whose that is.
+    /// The state: its commit, and the number of its history.
     of: (u64, u64),
     read: Instant,
-    /// Is read again as soon as there is another commit.
+    /// Whether the catalog is read again as soon as there is another commit.
     is_stale: bool,
-    /// What those may do who asked since.
+    /// Rights of recent senders.
     asked: HashMap<Who, Asked>,
 }
 
-/// A user, or nobody known, and the groups that only a token says.
+/// A user, or an unknown sender, and the groups that only a token lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Who {
-    /// None of nobody known.
+    /// None for an unknown sender.
     pub user: Option<UserId>,
     groups: BTreeSet<GroupId>,
-    /// The key that let the user in, where it has limits of its own.
+    /// The key that the user authenticated with, if the key has limits of its own.
     key: Option<String>,
 }
 
-/// By what somebody came in.
+/// The kind of credentials that a sender used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CameBy {
-    /// Nobody known.
+    /// None: an unknown sender.
     Nothing,
-    /// A password, which was checked against what this is of what was kept then: by the time that it is looked at again, another one may be kept.
+    /// A password, with the stored hash that it was checked against; the stored hash may have
+    /// changed since.
     Password(String),
-    /// A key, by its number.
+    /// A key, by its id.
     Key(String),
     /// A provider's token.
     Token,
@@ -99,20 +106,20 @@ impl From<UserId> for Who {
     }
 }
 
-/// Who asks, and what they may do.
+/// The rights of a sender.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The graphs that are read.
+    /// The graphs that may be read.
     pub scope: ReadScope,
-    /// The rest.
+    /// All other rights.
     pub rights: Rights,
-    /// Rules by query, whose graphs are not among those yet; none where there are no such rules.
+    /// Rules by query, whose graphs are not in the scope yet; none if there are no such rules.
     queries: Option<Arc<Queries<Asked>>>,
-    /// How rules by query found what is among them, where there are such rules.
+    /// The rules by query that were applied, if there are such rules.
     pub ruled: Option<Ruled>,
 }
 
-/// Somebody about whom there are rules by query: what they may do is of one state.
+/// A sender with rules by query, whose rights hold for one state.
 #[derive(Debug, Clone)]
 pub struct Ruled {
     /// The state in which the rules found graphs.
@@ -124,7 +131,7 @@ pub struct Ruled {
 }
 
 impl Ruled {
-    /// As SQL asks it.
+    /// Converts this for SQL.
     pub fn of_sql(self) -> RuledScope {
         RuledScope {
             state: Arc::clone(&self.state),
@@ -135,43 +142,44 @@ impl Ruled {
         }
     }
 
-    /// What they may do in another state.
+    /// The rights in another state.
     pub async fn asked_in(&self, state: &Arc<Snapshot>) -> Asked {
         let make = |found: &FoundGraphs| Asked::of_who(&self.catalog, &self.who, found);
         self.queries.made(&self.rules, state, make).await
     }
 }
 
-/// What somebody may do beside reading of graphs; not in the extensions of a request where there are no users.
+/// The rights of a sender beside reading graphs; not in the extensions of a request if there are no
+/// users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
-    /// The user.
+    /// The user's id.
     pub id: Option<UserId>,
     /// The user's name.
     pub user: Option<Name>,
     /// The graphs that may be changed.
     pub writes: WriteScope,
-    /// May read all tables.
+    /// Whether all tables may be read.
     pub sees_tables: bool,
-    /// What SQL reads and changes for them; `None` if all tables and graphs.
+    /// The scope in SQL; `None` for all tables and graphs.
     pub sql: Option<Arc<SqlScope>>,
-    /// May do what is about the database as a whole.
+    /// Whether operations on the database as a whole are allowed.
     pub administers: bool,
-    /// How much they may use, by account.
+    /// The limits, by account.
     pub limits: Arc<[(Limited, Limits)]>,
 }
 
-/// What a request says of who sends it.
+/// The credentials of a request.
 enum Credentials {
     Password { name: String, password: String },
     Key(String),
 }
 
 impl Authentication {
-    /// For the users of a database; none where it has none.
+    /// Reads the users of a database; none if it has none.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// When the users cannot be read.
     pub fn of(database: &Arc<Database>) -> orrery_access::Result<Option<Self>> {
         let kept = KeptCatalog::read(database)?;
         if kept.catalog.is_empty() {
@@ -189,22 +197,22 @@ impl Authentication {
         }))
     }
 
-    /// Takes tokens of a provider from now on.
+    /// Accepts tokens of a provider from now on.
     pub fn take_tokens_of(&mut self, provider: Arc<OidcProvider>) {
         provider.start();
         self.provider = Some(provider);
     }
 
-    /// Has rules by query find graphs from now on.
+    /// Runs rules by query from now on.
     pub fn find_graphs_with(&mut self, rules: GraphRules) {
         self.graph_rules = Some(Arc::new(rules));
     }
 
-    /// Who sends these values of `Authorization`, by a connection whose client has a certificate with these names, if it has one. What
-    /// the values say goes first; a value that is no text is none.
+    /// The rights of a sender with these values of `Authorization`, over a connection with this
+    /// certificate, if any. The header takes precedence; a value that is not text is refused.
     ///
     /// # Errors
-    /// When what it says of that is wrong, or it says nothing and nobody unknown may see anything.
+    /// When the credentials are wrong, or there are none and unknown senders may see nothing.
     pub async fn asked(
         &self,
         authorization: impl Iterator<Item = Option<&str>>,
@@ -215,10 +223,11 @@ impl Authentication {
         self.asked_by(&who).await
     }
 
-    /// Who sends these values of `Authorization` by such a connection, and by what they came in. A value that is no text is none.
+    /// The sender with these values of `Authorization` and this certificate, and the kind of
+    /// credentials.
     ///
     /// # Errors
-    /// When what it says of that is wrong.
+    /// When the credentials are wrong.
     pub async fn who(
         &self,
         authorization: impl Iterator<Item = Option<&str>>,
@@ -260,10 +269,10 @@ impl Authentication {
         })
     }
 
-    /// What somebody may do now.
+    /// The current rights of a sender.
     ///
     /// # Errors
-    /// When nobody unknown may see anything.
+    /// When unknown senders may see nothing.
     pub async fn asked_by(&self, who: &Who) -> Result<Asked, ServiceError> {
         let catalog = self.catalog()?;
         let is_unknown = who.user.is_none();
@@ -287,25 +296,26 @@ impl Authentication {
         }
     }
 
-    /// Has the next request see a change at once.
+    /// Has the next request read the catalog again.
     pub fn read_again(&self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.is_stale = true;
     }
 
-    /// What a name shows to a client of SCRAM, whether there is such a user or not.
+    /// Begins a SCRAM exchange for a name, whether such a user exists or not.
     ///
     /// # Errors
-    /// When no password for the name is looked at now.
+    /// When passwords for the name are not checked at present.
     pub fn shown_to_scram(&self, name: &str) -> Result<ShownToScram, ServiceError> {
         self.require_no_wait(name)?;
         Ok(self.catalog()?.scram(name, &self.decoys))
     }
 
-    /// The user who has shown, or has not, that they know the password of a name, to which this was shown, and what is kept of that password.
+    /// The user of a finished SCRAM exchange, and the stored hash of the password; `is_right` says
+    /// whether the proof was right.
     ///
     /// # Errors
-    /// When the proof was wrong, or others were in the meantime; when it is not the user's password any more.
+    /// When the proof was wrong, wrong proofs were sent meanwhile, or the password has changed.
     pub fn user_of_proof(
         &self,
         name: &str,
@@ -319,7 +329,7 @@ impl Authentication {
         let now = catalog.scram(name, &self.decoys);
         let kept = now.user.and_then(|user| kept_password(&catalog, user));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who guesses on many connections at once gains nothing by that.
+        // Guessing over many connections at once gains nothing.
         if let Some(wait) = known.wait(name, Instant::now()) {
             return Err(ServiceError::TooManyGuesses { wait });
         }
@@ -351,10 +361,10 @@ impl Authentication {
         }
     }
 
-    /// The catalog of now.
+    /// The current catalog.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the catalog cannot be read.
     pub fn catalog(&self) -> Result<Arc<Catalog>, ServiceError> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = || kept.is_stale || kept.read.elapsed() > CATALOG_AGE_MAX;
@@ -369,11 +379,11 @@ impl Authentication {
         Ok(Arc::clone(&kept.catalog))
     }
 
-    /// What somebody may do, put together once.
+    /// The rights of a sender, cached.
     fn what_may(&self, catalog: &Arc<Catalog>, who: &Who) -> Asked {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&kept.catalog, catalog) {
-            // There is another one by now; this request keeps its own.
+            // The cached catalog is newer by now; this request keeps its own.
             return Asked::with_queries(catalog, who);
         }
         if let Some(asked) = kept.asked.get(who) {
@@ -417,7 +427,7 @@ impl Authentication {
         })
     }
 
-    /// The user of a name and a password, and what is kept of that password.
+    /// The user of a name and a password, and the stored hash of that password.
     async fn user_of(
         &self,
         catalog: &Catalog,
@@ -436,7 +446,7 @@ impl Authentication {
         }
         let turn = self.checks.acquire().await;
         let _turn = turn.map_err(|_closed| ServiceError::Stopping)?;
-        // Others may have guessed in the meantime, or have been right.
+        // Other requests may have guessed in the meantime, or have been right.
         if let Some(user) = self.known_user(&name, &password, kept)? {
             return Ok(user);
         }
@@ -478,7 +488,7 @@ impl Authentication {
 
 impl KeptCatalog {
     fn read(database: &Database) -> orrery_access::Result<Self> {
-        // Before the state is taken: one that comes meanwhile is read again.
+        // Before the snapshot is taken: a commit in between causes another read.
         let (history, read) = (database.history_number(), Instant::now());
         let snapshot = database.snapshot();
         Ok(Self {
@@ -491,14 +501,15 @@ impl KeptCatalog {
     }
 }
 
-/// What tells a state from others: two commits of one number may be of two histories, of which one was lost.
+/// Identifies a state: commits of the same number may belong to two histories, of which one was
+/// lost.
 fn state_of(database: &Database) -> (u64, u64) {
     let history = database.history_number();
     (database.snapshot().commit(), history)
 }
 
 impl Asked {
-    /// What the rules of a catalog say, with those by query, which have found nothing yet.
+    /// The rights by a catalog's rules, with its rules by query, which are not applied yet.
     fn with_queries(catalog: &Catalog, who: &Who) -> Self {
         let catalog = who.seen_by(catalog);
         let asked = Self::of(&catalog, who, &FoundGraphs::default());
@@ -506,7 +517,7 @@ impl Asked {
         Self { queries, ..asked }
     }
 
-    /// What the rules of a catalog say, and those by query with what they have found.
+    /// The rights by a catalog's rules, and by the graphs that rules by query have found.
     fn of_who(catalog: &Catalog, who: &Who, found: &FoundGraphs) -> Self {
         Self::of(&who.seen_by(catalog), who, found)
     }
@@ -546,7 +557,7 @@ impl Asked {
 }
 
 impl Who {
-    /// A catalog in which the groups that a token says are the user's.
+    /// A catalog in which the user belongs to the groups of the token.
     fn seen_by<'c>(&self, catalog: &'c Catalog) -> Cow<'c, Catalog> {
         match self.user {
             Some(user) if !self.groups.is_empty() => {
@@ -557,7 +568,7 @@ impl Who {
     }
 }
 
-/// What somebody may read and change in SQL; `None` if it is everything.
+/// The scope of a sender in SQL; `None` if it is everything.
 fn sql_scope(catalog: &Catalog, user: Option<UserId>, graphs: &ReadScope) -> Option<Arc<SqlScope>> {
     let scope = SqlScope {
         reads: catalog.tables_of(user, Right::Read).into_names(),
@@ -569,14 +580,15 @@ fn sql_scope(catalog: &Catalog, user: Option<UserId>, graphs: &ReadScope) -> Opt
 }
 
 impl Rights {
-    /// May see something: a graph, or a table.
+    /// Whether the sender may read any graph or table.
     fn sees_anything(&self, scope: &ReadScope) -> bool {
         let tables = self.sql.as_ref().and_then(|sql| sql.reads.as_ref());
         scope.graphs().is_none_or(|graphs| !graphs.is_empty())
             || tables.is_none_or(|tables| !tables.is_empty())
     }
 
-    /// Refuses what somebody has no right to: who is not known may say who they are. `what` is a verb and its object, such as "change data".
+    /// The error for a missing right; unknown senders are asked to authenticate. `what` is a verb
+    /// and its object, such as "change data".
     pub fn refusal(&self, what: &str) -> ServiceError {
         match &self.user {
             None => ServiceError::unknown_asker(format!(
@@ -588,7 +600,7 @@ impl Rights {
 }
 
 impl Credentials {
-    /// Of the values of `Authorization`.
+    /// Parses the values of `Authorization`.
     fn of<'v>(
         mut values: impl Iterator<Item = Option<&'v str>>,
     ) -> Result<Option<Self>, ServiceError> {
@@ -606,7 +618,7 @@ impl Credentials {
         if !scheme.eq_ignore_ascii_case("basic") {
             return Err(wrong());
         }
-        // Drivers of Flight SQL leave out the signs that fill it up.
+        // Drivers of Flight SQL leave out the padding.
         let given = given.trim_end_matches('=');
         let decoded = STANDARD_NO_PAD.decode(given).map_err(|_error| wrong())?;
         let decoded = String::from_utf8(decoded).map_err(|_error| wrong())?;
@@ -618,7 +630,7 @@ impl Credentials {
     }
 }
 
-/// The one user whom the names of a certificate are identities of.
+/// The only user whose identities are among the names of a certificate.
 pub fn user_of_certificate(catalog: &Catalog, names: &[String]) -> Option<UserId> {
     let identities = names.iter().filter_map(|name| Identity::new(name).ok());
     let users = identities.filter_map(|it| catalog.user_of_identity(&it).map(|user| user.id));
@@ -626,7 +638,7 @@ pub fn user_of_certificate(catalog: &Catalog, names: &[String]) -> Option<UserId
     users.first().copied().filter(|_| users.len() == 1)
 }
 
-/// What is kept of a user's password.
+/// The stored hash of a user's password.
 pub fn kept_password(catalog: &Catalog, user: UserId) -> Option<&str> {
     let password = catalog.user(user)?.password.as_ref()?;
     Some(password.text())
@@ -638,7 +650,7 @@ pub fn now_s() -> u64 {
     now.unwrap_or_default().as_secs()
 }
 
-/// One answer for all that is wrong: it does not tell which users there are.
+/// One error for all wrong credentials: it does not reveal which users exist.
 fn wrong() -> ServiceError {
     ServiceError::unknown_asker("the name, the password or the key is wrong")
 }

@@ -1,12 +1,16 @@
-//! Rules about graphs that queries find: run for who asks, over the state that is read then.
+//! Access rules by query: runs the queries that find a user's graphs, over the state that the user
+//! reads.
 //!
 //! ```text
-//! rules by query of somebody -> state of now -> found before in it? else the queries, over all graphs -> names of graphs
+//! rules by query of a user -> current state -> cached for it?
+//!     else run the queries, over all graphs -> graph names
 //! ```
 //!
-//! What was found for somebody is kept for the two states that were asked about last: a change that has its turn asks about a newer one than a query that began before. Others who ask as the same
-//! wait for it. Where two states have the same graphs, what is made of them is one: orders of joins are known by it. A query that fails gives nothing, which the audit log tells, and is run
-//! again a second later.
+//! Results are cached for the two states that were used last: a change that has its turn uses a
+//! newer state than a query that began before. Concurrent callers for the same user wait for one
+//! run. If two states have the same graphs, the value made of them is shared: join orders are
+//! cached by it. A query that fails grants nothing, which the audit log records, and is run again a
+//! second later.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -21,47 +25,49 @@ use tokio::task::JoinSet;
 
 use crate::audit::AuditLog;
 
-/// How long all queries of somebody's rules may take together: a change waits for them in its turn, and others behind it.
+/// Time limit of all of a user's queries together: a change waits for them in its turn, and others
+/// behind it.
 const TIME_MAX: Duration = Duration::from_secs(2);
-/// Graphs that a query of a rule may find.
+/// Maximum of graphs that a rule's query may find.
 const GRAPHS_MAX: usize = 100_000;
-/// How long a failure is good.
+/// How long a failure is cached.
 const FAILURE_AGE_MAX: Duration = Duration::from_secs(1);
-/// For so many states it is known what was found.
+/// Number of states whose results are cached.
 const STATES_MAX: usize = 2;
 
-/// What runs queries of rules.
+/// The engine and threads that run rules' queries.
 #[derive(Debug)]
 pub struct GraphRules {
-    /// Runs the queries.
+    /// The engine.
     pub engine: Arc<Engine>,
-    /// Where they compute.
+    /// The threads that the queries run on.
     pub threads: Handle,
-    /// Where it is written down when one fails.
+    /// The log of failed queries.
     pub audit: Option<Arc<AuditLog>>,
 }
 
-/// The rules by query of somebody, and what they found.
+/// A user's rules by query, and their cached results.
 #[derive(Debug)]
 pub struct Queries<T> {
     user: Option<Name>,
     queries: Vec<GraphQuery>,
-    /// What was asked about last is the first.
+    /// The state that was used last comes first.
     kept: Mutex<Vec<Kept<T>>>,
 }
 
-/// What was found in a state.
+/// The result for one state.
 #[derive(Debug)]
 struct Kept<T> {
-    /// Not its number: a commit that was lost with a change of leader had the number of one that came after it.
+    /// Identified by reference, not by commit: a commit that was lost with a change of leader had
+    /// the number of a later one.
     state: Weak<Snapshot>,
     failed: Option<Instant>,
     found: FoundGraphs,
-    /// What was made of what was found.
+    /// The value made of the result.
     made: T,
 }
 
-/// Graphs that were found, by what may be done with them.
+/// Graphs that were found, by right.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FoundGraphs {
     /// Graphs that may be read.
@@ -71,7 +77,7 @@ pub struct FoundGraphs {
 }
 
 impl<T: Clone> Queries<T> {
-    /// None where there are no such rules.
+    /// None if there are no such rules.
     pub fn of(user: Option<&Name>, queries: Vec<GraphQuery>) -> Option<Arc<Self>> {
         (!queries.is_empty()).then(|| {
             Arc::new(Self {
@@ -82,7 +88,7 @@ impl<T: Clone> Queries<T> {
         })
     }
 
-    /// What is made of what they find in a state.
+    /// The value made of the graphs that the queries find in a state.
     pub async fn made(
         &self,
         rules: &GraphRules,
@@ -114,7 +120,7 @@ impl<T: Clone> Queries<T> {
         made
     }
 
-    /// What they find, and whether one of them failed.
+    /// Runs the queries; returns the graphs, and whether a query failed.
     async fn find(&self, rules: &GraphRules, snapshot: &Arc<Snapshot>) -> (FoundGraphs, bool) {
         let (mut found, mut has_failed) = (FoundGraphs::default(), false);
         let until = Instant::now() + TIME_MAX;
@@ -154,7 +160,7 @@ impl GraphRules {
             return Err(takes_long());
         }
         let engine = Arc::clone(&self.engine);
-        // Given up with the request.
+        // Cancelled with the request.
         let mut running = JoinSet::new();
         running.spawn_on(
             async move { names(&engine, &text, snapshot, left).await },
@@ -187,7 +193,7 @@ async fn names(
         snapshot: Some(snapshot),
         timeout: Some(time_max),
         strict_prefixes: true,
-        // Somebody waits who should not wait for others.
+        // A request waits that must not wait for remote endpoints.
         asks_nobody: true,
         ..QueryOptions::of_process()
     };
@@ -244,7 +250,7 @@ mod tests {
             }
         }
 
-        /// The state in which a graph is listed, too.
+        /// Lists a graph, and returns the state after that.
         fn listing(&self, graph: &str) -> Arc<Snapshot> {
             let mut transaction = self.writer.begin().unwrap();
             let mut id = |iri: &str| transaction.intern(&Term::iri(iri)).unwrap();
@@ -283,7 +289,7 @@ mod tests {
             }
         }
         assert_eq!(made, 2);
-        // The third takes the place of the one that was asked about before the others.
+        // The third state replaces the one used before the other two.
         let newest = fixture.listing("x:g3");
         let none = |_: &FoundGraphs| panic!("it was found before");
         let count = |found: &FoundGraphs| found.reads.named.len();
@@ -295,7 +301,8 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn two_states_with_one_number_are_two() {
-        // What a relaxed commit left that was lost with a change of leader, and what another left then.
+        // One state has a relaxed commit that was lost with a change of leader, the other what was
+        // committed instead.
         let (lost, real) = (Fixture::new(), Fixture::new());
         let queries = queries(vec![LISTED.to_owned()]);
         let before = lost.listing("x:secret");

@@ -1,4 +1,5 @@
-//! Who asks, and what they may see and change: users of the catalog, rules by query, credentials that are asked about again.
+//! Users and their rights: authentication, rules by query, and repeated checks of a request's
+//! credentials.
 
 pub mod authentication;
 pub mod graph_rules;

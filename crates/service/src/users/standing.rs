@@ -1,7 +1,8 @@
-//! Who sent a request, asked again while it goes on: users are locked, keys expire and rules change during a feed or a load.
+//! Repeated checks of a request's credentials: users are locked, keys expire and rules change
+//! during a feed or a load.
 //!
 //! ```text
-//! head of the request -> Standing: its credentials -> asked(): known? may do what? as of now, as for a new request
+//! head of the request -> Standing: its credentials -> asked(): the current rights
 //! ```
 
 use orrery_tls::PeerNames;
@@ -14,13 +15,14 @@ use crate::users::authentication::{Asked, Authentication};
 #[derive(Debug, Clone)]
 pub struct Standing {
     authentication: Arc<Authentication>,
-    /// The values of `Authorization`; none where one is no text.
+    /// The values of `Authorization`; `None` for a value that is not text.
     authorization: Vec<Option<String>>,
     certificate: Option<PeerNames>,
 }
 
 impl Standing {
-    /// Of a request with these values of `Authorization`, by a connection with this certificate.
+    /// Takes the credentials of a request: its values of `Authorization`, its connection's
+    /// certificate.
     pub fn new<'a>(
         authentication: &Arc<Authentication>,
         authorization: impl Iterator<Item = Option<&'a str>>,
@@ -33,10 +35,10 @@ impl Standing {
         }
     }
 
-    /// What whoever sent it may do now.
+    /// The sender's current rights.
     ///
     /// # Errors
-    /// When they would not be let in any more.
+    /// When a new request with these credentials would be refused.
     pub async fn asked(&self) -> Result<Asked, ServiceError> {
         let authorization = self.authorization.iter().map(Option::as_deref);
         let certificate = self.certificate.as_ref();

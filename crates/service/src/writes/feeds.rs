@@ -1,4 +1,4 @@
-//! How many follow the changes of a server.
+//! Limits on the clients that follow a server's change feed.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,10 +12,10 @@ use crate::metering::Exceeded;
 
 /// Feeds that read the log at the same time.
 const READING_MAX: usize = 16;
-/// One user, or one address of nobody known, may have one part of so many of all feeds.
+/// The share of one user, or of one unknown address: this fraction of all feeds.
 const SHARE_PART: usize = 4;
 
-/// The bounds of all feeds of a server.
+/// The feeds of a server, and their limits.
 #[derive(Debug)]
 pub struct Feeds {
     feeds: Arc<Semaphore>,
@@ -25,16 +25,16 @@ pub struct Feeds {
     pub reading: Arc<Semaphore>,
 }
 
-/// Whose feeds are counted together, where the database has users.
+/// The holder of feeds that are counted together, if the database has users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeedHolder {
     /// A user.
     User(UserId),
-    /// Nobody known, from this network.
+    /// An unknown sender, by network.
     Address(Option<IpAddr>),
 }
 
-/// A feed among all; dropped when it ends.
+/// A feed, counted until this is dropped.
 #[derive(Debug)]
 pub struct FeedPlace {
     _of_all: OwnedSemaphorePermit,
@@ -43,7 +43,7 @@ pub struct FeedPlace {
 }
 
 impl Feeds {
-    /// For so many feeds.
+    /// Creates the limits for this many feeds.
     pub fn new(feeds_max: usize) -> Self {
         Self {
             feeds: Arc::new(Semaphore::new(feeds_max)),
@@ -53,15 +53,15 @@ impl Feeds {
         }
     }
 
-    /// How many there are.
+    /// Number of open feeds.
     pub fn open(&self) -> usize {
         self.feeds_max - self.feeds.available_permits().min(self.feeds_max)
     }
 
-    /// A place for one more.
+    /// Counts one more feed.
     ///
     /// # Errors
-    /// When there are as many as there may be, of all or of this holder.
+    /// When the maximum of all feeds, or of this holder's, is reached.
     pub fn enter(&self, holder: Option<FeedHolder>) -> Result<FeedPlace, ServiceError> {
         let of_all = Arc::clone(&self.feeds).try_acquire_owned();
         let of_all = of_all.map_err(|_none| ServiceError::FeedsBusy {
@@ -115,7 +115,7 @@ mod tests {
         held.push(feeds.enter(user(2)).unwrap());
         drop(held.remove(0));
         held.push(feeds.enter(user(1)).unwrap());
-        // Where nobody is told apart, all share all of them.
+        // Without holders, all feeds are shared.
         for _ in 0..5 {
             held.push(feeds.enter(None).unwrap());
         }

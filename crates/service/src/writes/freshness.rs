@@ -1,7 +1,9 @@
-//! How old a state a client takes. A server that follows another is a moment behind it; who has written at one and reads at the other
-//! says which commit the answer has to know of, and waits until that is here, for at most five seconds.
+//! Freshness of a follower's state: waits until a commit that a client requires has arrived.
 //!
-//! Only who is known may wait; who they are and what they may do is asked again in the state that came, for rights are part of it, too.
+//! A server that follows another is a moment behind it. A client that writes at one and reads at
+//! the other names the commit that the answer must include, and waits for it, five seconds at most.
+//! Only known users may wait; their rights are checked again in the state that arrived, for rights
+//! are part of it, too.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,20 +13,20 @@ use tokio::sync::Mutex;
 
 use crate::errors::ServiceError;
 
-/// A server that follows looks for news twice a second by itself.
+/// A follower looks for new commits twice a second by itself.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Waits for states.
+/// Waits for commits.
 #[derive(Debug)]
 pub struct Freshness {
     database: Arc<Database>,
-    /// One looks for all who wait.
+    /// Held by the one caller that looks, while others wait.
     looking: Mutex<()>,
 }
 
 impl Freshness {
-    /// Over a database.
+    /// Waits for commits of a database.
     pub fn new(database: &Arc<Database>) -> Self {
         Self {
             database: Arc::clone(database),
@@ -32,29 +34,30 @@ impl Freshness {
         }
     }
 
-    /// The newest state that is here.
+    /// The newest state available here.
     pub fn newest(&self) -> Arc<Snapshot> {
         self.database.snapshot()
     }
 
-    /// Whether a commit is part of the newest state.
+    /// Whether the newest state includes a commit.
     pub fn is_here(&self, commit: u64) -> bool {
         self.database.snapshot().commit() >= commit
     }
 
-    /// Looks once for a newer state, unless the commit is here, or somebody looks already.
+    /// Looks once for a newer state, unless the commit is here or another caller is looking.
     pub async fn look_for(&self, commit: u64) {
         if self.is_here(commit) {
             return;
         }
         if let Ok(_looking) = self.looking.try_lock() {
             let database = Arc::clone(&self.database);
-            // What cannot be read now is told by who follows in the background; here it is only not there yet.
+            // The background follower reports read errors; here the commit is just not available
+            // yet.
             let _ignored = tokio::task::spawn_blocking(move || database.refresh()).await;
         }
     }
 
-    /// Waits until a commit is part of the newest state.
+    /// Waits until the newest state includes a commit.
     pub async fn wait_for(&self, commit: u64) -> Result<(), ServiceError> {
         let begun = Instant::now();
         loop {

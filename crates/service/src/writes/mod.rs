@@ -1,16 +1,17 @@
-//! The way of every change: one thread that works, one that waits for the disk.
+//! The path of every change: one thread makes the changes, one waits for the disk.
 //!
 //! ```text
-//!  handlers --bounded queue--> orrery-write: begin, change, commit (in memory, into the log's buffer)
+//!  handlers --bounded queue--> orrery-write: begin, change, commit (into the log's buffer)
 //!                                  |  pending commits
 //!                                  '-> orrery-sync: wait until they are durable, answer
 //! ```
 //!
-//! The storage has one writer at a time anyway; a queue before it is fair, bounded, and needs no thread per
-//! waiting client. While one fdatasync runs, the next transactions go on; they all share the
-//! fdatasync after it. A change that memory does not hold is made a second time, in a way that puts insertions on the disk and ends in a
-//! new base (`orrery_loader::commit_in_bulk`); other changes wait until then. A client that has left before its turn is passed over; after that its change
-//! is made, whether or not somebody hears the answer.
+//! The storage has one writer at a time anyway; a queue before it is fair, bounded, and needs no
+//! thread per waiting client. While one fdatasync runs, the next transactions go on; they all share
+//! the fdatasync after it. A change that exceeds memory is made a second time, in a way that puts
+//! insertions on the disk and ends in a new base (`orrery_loader::commit_in_bulk`); other changes
+//! wait until then. A change whose client has left before its turn is skipped; after that the
+//! change is made, whether or not the client reads the answer.
 
 pub mod feeds;
 pub mod freshness;
@@ -28,35 +29,37 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-/// Stack of the writing thread: plans are as deep as on the query threads.
+/// Stack size of the writing thread: plans are as deep as on the query threads.
 const STACK_BYTES: usize = 16 << 20;
 /// Commits that may wait for the disk; beyond, the writing thread waits too.
 const COMMITS_WAITING_MAX: usize = 1024;
-/// Bytes of request bodies in memory for changes at the same time, however much memory there is, and the unit in which they
-/// are counted.
+/// Bytes of request bodies in memory at the same time, however much memory there is, and the unit
+/// in which they are counted.
 const BODIES_BYTES_MAX: usize = 256 << 20;
 const BODY_UNIT_BYTES: usize = 1 << 10;
 
-/// How long a stopping server waits for changes that are under way.
+/// How long a stopping server waits for running changes.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Committed {
-    /// The commit, or the current one if nothing was changed.
+    /// The new commit, or the current one if nothing was changed.
     pub number: u64,
-    /// Quads that were not there before.
+    /// Quads that were added.
     pub added: u64,
-    /// Quads that are not there any more.
+    /// Quads that were removed.
     pub removed: u64,
 }
 
-/// A change: works on the transaction, and says how to commit it. It is given the query threads, on which parts of a large
-/// `WHERE` run. Called a second time, on another transaction, where memory did not hold the changes of the first.
+/// A change: works on the transaction, and returns how to commit it. It gets the query threads, on
+/// which parts of a large `WHERE` run. Called a second time, on another transaction, if the changes
+/// of the first exceeded memory.
 pub type Change =
     Box<dyn FnMut(&mut Transaction, &Handle) -> Result<CommitOptions, ServiceError> + Send>;
 
-/// A change that takes its transaction, and gives it back to nobody: the commit is its own. It is made once, and fails where memory does not hold it.
+/// A change that takes its transaction and commits it by itself. It is made once, and fails if it
+/// exceeds memory.
 pub type WholeChange =
     Box<dyn FnOnce(Transaction, &Handle) -> Result<PendingCommit, ServiceError> + Send>;
 
@@ -72,10 +75,10 @@ enum Work {
 
 type Answer = oneshot::Sender<Result<Committed, ServiceError>>;
 
-/// The door to the writer.
+/// The queue of changes before the writer.
 #[derive(Debug)]
 pub struct Writes {
-    /// Until the server stops.
+    /// None once the server stops.
     jobs: Option<mpsc::Sender<Job>>,
     jobs_max: usize,
     bodies: Arc<Semaphore>,
@@ -86,8 +89,8 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Starts both threads; they end with this value. `bodies_bytes_max`: what the bodies of changes may take together; `bulk`: what a
-    /// change may use that memory does not hold, and who looks at what becomes of it.
+    /// Starts both threads; they end with this value. `bodies_bytes_max`: limit of all bodies
+    /// together; `bulk`: options of a change that exceeds memory, and the check of its result.
     pub fn start(
         writer: Writer,
         jobs_max: usize,
@@ -132,7 +135,7 @@ impl Writes {
         })
     }
 
-    /// The writer itself, for loads, which go around the queue.
+    /// The writer itself, for loads, which bypass the queue.
     pub fn writer(&self) -> &Writer {
         &self.writer
     }
@@ -143,7 +146,7 @@ impl Writes {
         jobs.map_or(0, |jobs| jobs.max_capacity() - jobs.capacity())
     }
 
-    /// Bytes of bodies that there is room for now, and in all.
+    /// Bytes of bodies held now, and the limit.
     pub fn body_bytes(&self) -> (u64, u64) {
         let bytes = |units: usize| (units * BODY_UNIT_BYTES) as u64;
         let all = self.body_units_max as usize;
@@ -151,7 +154,7 @@ impl Writes {
         (bytes(all - free.min(all)), bytes(all))
     }
 
-    /// Room for the body of a request; waits until there is.
+    /// Waits for room for the body of a request.
     pub async fn body_room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ServiceError> {
         let units = u32::try_from(bytes / BODY_UNIT_BYTES + 1).unwrap_or(u32::MAX);
         Arc::clone(&self.bodies)
@@ -160,12 +163,12 @@ impl Writes {
             .map_err(|_closed| ServiceError::Stopping)
     }
 
-    /// Makes a change, and returns when it is as durable as it asked to be.
+    /// Makes a change, and returns when it is as durable as requested.
     pub async fn make(&self, change: Change) -> Result<Committed, ServiceError> {
         self.work(Work::Change(change)).await
     }
 
-    /// The same for one that commits by itself.
+    /// The same for a change that commits by itself.
     pub async fn make_whole(&self, change: WholeChange) -> Result<Committed, ServiceError> {
         self.work(Work::Whole(change)).await
     }
@@ -189,8 +192,8 @@ impl Writes {
 }
 
 impl Drop for Writes {
-    /// Waits for the changes that are under way, so that the writer, which goes with this value,
-    /// can put on the disk what is not there yet.
+    /// Waits for running changes, so that the writer, which is dropped with this value, can sync
+    /// its last commits to the disk.
     fn drop(&mut self) {
         self.jobs = None;
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +203,7 @@ impl Drop for Writes {
     }
 }
 
-/// The writing thread.
+/// The loop of the writing thread.
 fn write(
     writer: &Writer,
     bulk: (&CompactOptions, Option<&LoadCheck>),
@@ -223,9 +226,9 @@ fn write(
             })
         });
         match result {
-            // Nobody has to wait for the disk, so its answer does not stand behind those of others who do.
+            // No wait for the disk, so the answer is not queued behind those that wait.
             Ok(Made::Pending(pending)) if pending.is_done() => finish(pending, answer),
-            // The other thread ends after this one.
+            // The sync thread ends after this one.
             Ok(Made::Pending(pending)) => drop(commits.blocking_send((pending, answer))),
             Ok(Made::Committed(committed)) => drop(answer.send(Ok(committed))),
             Err(error) => drop(answer.send(Err(error))),
@@ -233,11 +236,11 @@ fn write(
     }
 }
 
-/// A change that was made.
+/// The result of a change that was made.
 enum Made {
-    /// It is in the log, perhaps not on the disk yet.
+    /// The change is in the log, perhaps not on the disk yet.
     Pending(PendingCommit),
-    /// It is on the disk.
+    /// The change is on the disk.
     Committed(Committed),
 }
 
@@ -250,7 +253,7 @@ fn committed(
     let mut transaction = writer.begin()?;
     match change(&mut transaction, query_threads) {
         Ok(options) => return Ok(Made::Pending(transaction.commit(options)?)),
-        // What was changed so far is forgotten, and done anew where insertions can go to the disk.
+        // The changes so far are dropped, and made again where insertions can go to the disk.
         Err(ServiceError::TransactionMemory { .. }) => drop(transaction),
         Err(error) => return Err(error),
     }
@@ -269,7 +272,7 @@ fn committed(
     }
 }
 
-/// The thread that waits for the disk. Whoever waits first waits for all that came before.
+/// The loop of the thread that waits for the disk. A wait for one commit covers all earlier ones.
 fn sync(mut commits: mpsc::Receiver<(PendingCommit, Answer)>) {
     while let Some((pending, answer)) = commits.blocking_recv() {
         finish(pending, answer);
@@ -331,7 +334,7 @@ mod tests {
             let relaxed = writes.make(insertion("b", Durability::Relaxed)).await;
             assert_eq!(relaxed.unwrap().number, 2);
             assert!(futures::poll!(durable.as_mut()).is_pending());
-            // Nobody sees the durable one before it is on the disk, so not what came after it either.
+            // No reader sees the durable change before it is on the disk, nor what came after it.
             assert_eq!(database.snapshot().commit(), 0);
             drop(held);
             assert_eq!(durable.await.unwrap().number, 1);
@@ -361,7 +364,7 @@ mod tests {
             let held = disk.hold_syncs();
             let mut durable = std::pin::pin!(writes.make(insertion("a", Durability::Durable)));
             assert!(futures::poll!(durable.as_mut()).is_pending());
-            // It is in the log: what follows is done in its order.
+            // The durable change is in the log: later changes follow in order.
             let relaxed = writes.make(insertion("b", Durability::Relaxed)).await;
             assert_eq!(relaxed.unwrap().number, 2);
             disk.fail_from(0, orrery_storage::io::testing::Fault::Io);
@@ -371,7 +374,7 @@ mod tests {
                 told.contains("not known whether the change was made"),
                 "{told}"
             );
-            // Nothing of a later one was done.
+            // The later change was not made.
             let later = writes.make(insertion("c", Durability::Durable)).await;
             let told = later.unwrap_err().to_string();
             assert!(told.contains("has stopped writing"), "{told}");

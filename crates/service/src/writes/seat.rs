@@ -1,13 +1,14 @@
-//! Who writes the database: this server, or another. It may change while the server runs.
+//! The writer role of a server: held here or by another server, and changing while the server runs.
 //!
 //! ```text
 //! stand-by ── takes the writer's lock ──> Here: the queue of changes, compaction in the background
 //!          <── another has taken over ──  Elsewhere: why, and where changes are forwarded to
 //! ```
 //!
-//! Requests that change something take what is there when they come: a change that waits in the queue of a writer whose turn is over
-//! fails, and says so. The turn ends as soon as the place is left, whoever still works with the writer or holds a transaction of it: the server follows from then on, and may
-//! take the place anew, while what is left of that work ends by itself.
+//! Requests that change data use the queue that exists when they arrive: a change that waits in the
+//! queue of a writer whose turn is over fails, and says so. The turn ends as soon as the role is
+//! left, even if the writer or a transaction of it is still in use: the server follows from then
+//! on, and may take the role anew, while remaining work ends by itself.
 
 use std::sync::Arc;
 use std::thread;
@@ -19,14 +20,14 @@ use parking_lot::RwLock;
 
 use crate::writes::Writes;
 
-/// The place of the writer.
+/// The writer role.
 #[derive(Debug)]
 pub struct Seat(RwLock<State>);
 
 #[derive(Debug)]
 struct State {
     taken: Taken,
-    /// Whether nobody takes it any more.
+    /// Whether the role can no longer be taken.
     is_closed: bool,
 }
 
@@ -36,10 +37,10 @@ enum Taken {
     Elsewhere(Elsewhere),
 }
 
-/// What goes with the writer.
+/// The parts that run while this server writes.
 #[derive(Debug)]
 pub struct Here {
-    /// Ended before the queue: it is no change that anybody waits for.
+    /// Dropped before the queue: no client waits for a compaction.
     _compaction: Option<BackgroundCompaction>,
     writes: Arc<Writes>,
 }
@@ -47,14 +48,14 @@ pub struct Here {
 /// Why this server does not write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// One sentence.
+    /// The reason, one sentence.
     pub reason: String,
-    /// The server that does, where that is known.
+    /// The server that writes, if known.
     pub address: Option<String>,
 }
 
 impl Here {
-    /// A queue, and what compacts meanwhile.
+    /// Combines a queue and its background compaction.
     pub fn new(writes: Writes, compaction: Option<BackgroundCompaction>) -> Self {
         Self {
             _compaction: compaction,
@@ -64,7 +65,7 @@ impl Here {
 }
 
 impl Elsewhere {
-    /// Nobody is known who writes.
+    /// No writer is known.
     pub fn because(reason: String) -> Self {
         let address = None;
         Self { reason, address }
@@ -72,7 +73,7 @@ impl Elsewhere {
 }
 
 impl Seat {
-    /// Not taken.
+    /// Creates the role, held elsewhere.
     pub fn empty(reason: String) -> Self {
         let taken = Taken::Elsewhere(Elsewhere::because(reason));
         let is_closed = false;
@@ -92,7 +93,7 @@ impl Seat {
         self.writes().ok().map(|writes| writes.writer().clone())
     }
 
-    /// Whether changes are made for those who ask here, by whomever.
+    /// Whether changes sent to this server are made, here or by forwarding.
     pub fn takes_changes(&self) -> bool {
         match &self.0.read().taken {
             Taken::Here(_) => true,
@@ -100,7 +101,7 @@ impl Seat {
         }
     }
 
-    /// Where changes are forwarded to.
+    /// The address that changes are forwarded to.
     pub fn address(&self) -> Option<String> {
         match &self.0.read().taken {
             Taken::Here(_) => None,
@@ -108,34 +109,36 @@ impl Seat {
         }
     }
 
-    /// Takes it; nothing comes of that once it is closed.
+    /// Takes the role; no effect once it is closed.
     pub fn take(&self, here: Here) {
-        // Outside of the lock: where it is closed, this waits.
+        // Outside of the lock: if the role is closed, the drop waits.
         drop(self.set(Taken::Here(Arc::new(here))));
     }
 
-    /// Leaves it, or says anew who has it. The turn to write is over then; what works with its writer is not waited for.
+    /// Leaves the role, or updates who has it. The turn to write ends at once; users of its writer
+    /// are not waited for.
     pub fn leave(&self, elsewhere: Elsewhere) {
         let reason = elsewhere.reason.clone();
         let Taken::Here(here) = self.set(Taken::Elsewhere(elsewhere)) else {
             return;
         };
         here.writes.writer().end_turn(&reason);
-        // A compaction looks now and then whether it is to end, and a change may hang in a request to the store.
+        // The drop may take long: a compaction checks only now and then whether to end, and a
+        // change may hang in a request to the store.
         let ending = thread::Builder::new().name("ending".to_owned());
         if let Err(error) = ending.spawn(move || drop(here)) {
             tracing::warn!("the work of the turn that is over was waited for: {error}");
         }
     }
 
-    /// Leaves it for good. Returns once changes that are under way have ended.
+    /// Leaves the role for good. Returns once running changes have ended.
     pub fn close(&self) {
         self.0.write().is_closed = true;
-        // Outside of the lock: it waits.
+        // Outside of the lock: the drop waits.
         drop(self.set(Taken::Elsewhere(Elsewhere::because("it stops".to_owned()))));
     }
 
-    /// What it was before; or what it is not any more, as nobody takes it.
+    /// Sets the holder and returns the previous one; if the role is closed, returns `taken`.
     fn set(&self, taken: Taken) -> Taken {
         let mut state = self.0.write();
         match (&taken, state.is_closed) {
@@ -145,7 +148,7 @@ impl Seat {
     }
 }
 
-/// As sessions of SQL see it.
+/// The role as SQL sessions see it.
 impl WriterPlace for Seat {
     fn writer(&self) -> Option<Writer> {
         Self::writer(self)

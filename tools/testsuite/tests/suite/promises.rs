@@ -7,9 +7,9 @@
 //! sources of the tree             -> the parts that there are, and the tests that there are
 //! ```
 //!
-//! What is read of the sources is their text: `.route(...)`, `impl ExecutionPlan for`,
-//! `impl DerivedIndex for`, kinds of components, and the SQL functions that a session offers. So a
-//! part that is added without a section fails here.
+//! Routes and SQL functions are read from their tables, and of the sources the text:
+//! `impl ExecutionPlan for`, `impl DerivedIndex for`, kinds of components. So a part that is added
+//! without a section fails here.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -242,37 +242,11 @@ fn implementors(of: &str) -> BTreeSet<String> {
 
 #[test]
 fn each_route_answers_for_each_promise() {
-    let sources = sources();
-    let http = |file: &str| {
-        let path = Path::new("http/src").join(file);
-        &sources.iter().find(|(other, _)| *other == path).unwrap().1
-    };
-    // Constants of paths.rs, by their names.
-    let mut constants = BTreeMap::new();
-    for line in http("paths.rs").lines() {
-        let declared = line
-            .split_once("const ")
-            .and_then(|(_, rest)| rest.split_once(": &str = \""));
-        if let Some((name, value)) = declared {
-            constants.insert(name, value.trim_end_matches("\";"));
-        }
-    }
-    let mut routes = BTreeSet::new();
-    for (path, text) in &sources {
-        if !path.starts_with("http/src") || !is_program(path) {
-            continue;
-        }
-        for rest in text.split(".route(").skip(1) {
-            let first = rest.split(',').next().unwrap().trim();
-            let route = match first.strip_prefix("paths::") {
-                Some(name) => constants[name],
-                None if first.starts_with('"') => first.trim_matches('"'),
-                // A method of that name.
-                None => continue,
-            };
-            routes.insert(route.to_owned());
-        }
-    }
+    let rows = orrery_http::route_rows().into_iter().flatten();
+    let routes = rows
+        .flat_map(|row| row.paths)
+        .map(|path| (*path).to_owned());
+    let routes = routes.collect();
     check("routes.md", &routes);
 }
 

@@ -1,4 +1,4 @@
-//! Commits as lines of JSON: changes of quads and of tables, in one order.
+//! The change feed as lines of JSON: commits with changes of quads and of tables, in one order.
 //!
 //! ```text
 //! {"commit":18,"previous":17,"time":"2026-11-23T10:00:00Z","who":"postgresql me"}
@@ -13,8 +13,9 @@
 //! {"commit":18,"end":true}
 //! ```
 //!
-//! A row that is updated goes and comes again. Of a table without a primary key rows are told apart by their numbers, `"key":{"":17}`. `replace` says that the
-//! rows, or the quads (of any graph), were written to files in one go, and are to be read anew as of that commit.
+//! An updated row is deleted and inserted. In a table without a primary key, row numbers identify
+//! rows: `"key":{"":17}`. `replace` says that the rows, or the quads of some graphs, were written
+//! to files in bulk; a reader has to read them anew as of that commit.
 
 use arrow::array::{Array, ArrayRef};
 use orrery_formats::{FormatError, write_json_text, write_json_value};
@@ -23,7 +24,7 @@ use orrery_storage::table::{ProjectionColumn, TableDefinition};
 use orrery_storage::{CommitEntry, TableEvent, format_time};
 use std::io::Write;
 
-/// The first line of a commit; who made it is for those who may know that.
+/// Writes the first line of a commit; `shows_who`: with its author, for readers who may know them.
 pub(super) fn write_begin(entry: &CommitEntry, shows_who: bool, out: &mut Vec<u8>) {
     let number = entry.number;
     // Writing to memory does not fail.
@@ -40,24 +41,24 @@ pub(super) fn write_begin(entry: &CommitEntry, shows_who: bool, out: &mut Vec<u8
     out.extend_from_slice(b"}\n");
 }
 
-/// The last one.
+/// Writes the last line of a commit.
 pub(super) fn write_end(number: u64, out: &mut Vec<u8>) {
     let _ = writeln!(out, "{{\"commit\":{number},\"end\":true}}");
 }
 
-/// A quad, as a line of N-Quads without its end.
+/// Writes a quad, as a line of N-Quads without its end.
 pub(super) fn write_quad(number: u64, what: &str, quad: &str, out: &mut Vec<u8>) {
     let _ = write!(out, "{{\"commit\":{number},\"{what}\":\"quad\",\"quad\":");
     write_json_text(out, quad);
     out.extend_from_slice(b"}\n");
 }
 
-/// Quads were loaded in bulk. Of which graphs, and how many, is not said: some may be hidden.
+/// Writes a bulk load of quads, without their graphs and number: some may be hidden.
 pub(super) fn write_bulk_load(number: u64, out: &mut Vec<u8>) {
     let _ = writeln!(out, "{{\"commit\":{number},\"replace\":\"quads\"}}");
 }
 
-/// Something that was done to tables; how many lines it takes.
+/// Writes a change of tables; returns how many lines it takes.
 pub(super) fn write_event(
     number: u64,
     event: &TableEvent<'_>,
@@ -121,14 +122,14 @@ fn begin(number: u64, change: &str, of: &str, table: &TableDefinition, out: &mut
     write_json_text(out, &format!("{}.{}", table.schema, table.name));
 }
 
-/// Columns of rows, as an object each.
+/// Columns of rows, written as one object per row.
 struct Columns<'a> {
     rows: usize,
     columns: Vec<Column<'a>>,
 }
 
 struct Column<'a> {
-    /// None of the row number.
+    /// None for the row number.
     name: Option<&'a str>,
     texts: ValueTexts<'a>,
     array: &'a ArrayRef,
@@ -154,7 +155,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// The table's own columns, in their order there.
+    /// Drops the row number, and sorts the columns as the table has them.
     fn in_order_of(mut self, table: &TableDefinition) -> Self {
         self.columns.retain(|column| column.name.is_some());
         self.columns.sort_by_key(|column| {

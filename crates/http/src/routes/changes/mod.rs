@@ -1,4 +1,7 @@
-//! GET `/changes?since=N`: what was committed after commit N, as RDF Patch, or with tables as lines of JSON ([`lines`]), so that a copy can follow.
+//! The change feed, GET `/changes?since=N`: commits after N, as RDF Patch or as lines of JSON
+//! ([`lines`]).
+//!
+//! A copy of the database follows it. Lines of JSON have the changes of tables, too.
 //!
 //! <https://afs.github.io/rdf-delta/rdf-patch.html>
 //!
@@ -11,21 +14,28 @@
 //! TC .
 //! ```
 //!
-//! Blank nodes are `_:b17`, the same name in all patches of one database. With `follow=true` the answer goes
-//! on: further commits are sent as they come, until the client leaves or the server stops.
+//! Blank nodes are `_:b17`, the same name in all patches of one database. With `follow=true` the
+//! answer goes on: later commits are sent as they come, until the client leaves or the server
+//! stops.
 //!
-//! Who waits for commits costs a task that looks at the newest one now and then. A thread is needed only where there is something to
-//! read from the log, and [`READING_MAX`] feeds read at a time; a client that takes nothing for [`CLIENT_STALL_MAX`] is given up,
-//! so that none keeps others from their turn.
+//! A follower costs a task that looks at the newest commit now and then. It needs a thread only to
+//! read the log, and [`READING_MAX`] feeds read at a time; a client that takes nothing for
+//! [`CLIENT_STALL_MAX`] is given up, so that none keeps others from their turn.
 //!
-//! Commits are sent when they are on the disk, of a cluster on those of a majority: what was made with `durability=relaxed` may be lost before that, and another commit gets its number.
+//! Commits are sent when they are on the disk, in a cluster on those of a majority: before that, a
+//! commit of `durability=relaxed` may be lost, and another commit gets its number.
 //!
-//! Where the database has users, a feed is a request of its reader from its beginning to its end: it counts in their accounts (how many at a time, time, rows, bytes; a touch for
-//! each commit and for each change that they see), one reader has a share of all feeds, and before anything is sent it is asked again who reads and what they may
-//! see: if that has changed, the feed ends. Who has made a commit is told to administrators alone, for their own acts stand there.
+//! With users, a feed is one request of its reader from beginning to end. It counts in their
+//! accounts (requests at a time, time, rows, bytes; a touch for each commit and for each change
+//! that they see), and one reader has a share of all feeds. Before anything is sent, the reader's
+//! credentials and scope are checked again: if they have changed, the feed ends. Only
+//! administrators see who made a commit, for the log names the users and the acts of
+//! administrators.
 //!
-//! What a bulk load changed is not recorded. Lines of JSON say that there was one, and go on; RDF Patch has no way to. 404 says that a commit after N is not kept any more, or, of
-//! patches, that it was a bulk load. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`), and follows from there.
+//! A bulk load's changes are not recorded. Lines of JSON report the load and go on; RDF Patch
+//! cannot. 404 means that a commit after N is not retained any more, or, for patches, that it was a
+//! bulk load. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`),
+//! and follows from there.
 
 mod lines;
 
@@ -33,7 +43,7 @@ use crate::answer::streamed::{BrokenOff, Failed, streamed};
 use crate::edge::access_log::AccessRecord;
 use crate::edge::around;
 use crate::request::parameters::{unknown, url_parameters};
-use crate::state::HttpState;
+use crate::route_table::HttpRequest;
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::Response;
 use bytes::Bytes;
@@ -51,34 +61,34 @@ use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
 
-/// Size of a chunk of the answer.
+/// Bytes of a chunk of the answer.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Chunks between the log's reader and the client.
+/// Most chunks that wait between the log's reader and the client.
 const CHUNKS_WAITING_MAX: usize = 4;
 /// How often a follower looks for new commits.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
-/// How long a client may take no data at all.
+/// How long a client may read nothing.
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(30);
 
-/// So many touches are taken out of the budgets at a time.
+/// Most touches that a feed counts before it charges them to the budgets.
 const UNPAID_MAX: u64 = 1024;
 
 const RDF_PATCH: HeaderValue = HeaderValue::from_static("application/rdf-patch");
 const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 
-/// What a client wants.
+/// The parameters of a feed.
 struct FeedRequest {
     since: u64,
     follows: bool,
     form: Form,
 }
 
-/// How changes are written.
+/// The format of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Of quads alone.
+    /// RDF Patch: changes of quads only.
     Patch,
-    /// Of quads and of tables.
+    /// Lines of JSON: changes of quads and of tables.
     Lines,
 }
 
@@ -131,11 +141,13 @@ fn feed_request(parts: &Parts) -> Result<FeedRequest, ServiceError> {
 }
 
 /// Streams the changes.
-pub(crate) async fn answer(
-    state: &HttpState,
-    record: Arc<AccessRecord>,
-    parts: &Parts,
-) -> Result<Response, ServiceError> {
+pub(crate) async fn answer(request: HttpRequest) -> Result<Response, ServiceError> {
+    let HttpRequest {
+        state,
+        record,
+        parts,
+    } = request;
+    let (state, parts) = (&*state, &*parts);
     let FeedRequest {
         since,
         follows,
@@ -194,7 +206,7 @@ pub(crate) async fn answer(
         let _place = place;
         tokio::select! {
             () = run => {}
-            // What they may take for a request: who reads on asks again.
+            // The reader's time for a request is over: to read on, they ask again.
             () = at(deadline.map(|(deadline, _)| deadline)) => {}
             // An error means that the server is gone.
             _ = is_over.wait_for(|&is_over| is_over) => {}
@@ -207,7 +219,7 @@ pub(crate) async fn answer(
     });
     let mut response = Response::new(streamed(body));
     if !follows {
-        // Who follows hears that the feed is there, though nothing may come for long.
+        // A follower gets the head now, though no commit may come for long.
         response.extensions_mut().insert(failed);
     }
     let media_type = match form {
@@ -220,7 +232,7 @@ pub(crate) async fn answer(
     Ok(response)
 }
 
-/// Waits for a time, if there is one.
+/// Waits until a time; for ever without one.
 async fn at(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -228,7 +240,7 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Sends what there is, and, if the client follows, what comes.
+/// Sends the commits that there are, and, if the client follows, those that come.
 async fn run(mut feed: Feed, follows: bool, reading: Arc<Semaphore>, threads: Handle) {
     loop {
         let chunks = feed.chunks.clone();
@@ -258,26 +270,26 @@ async fn run(mut feed: Feed, follows: bool, reading: Arc<Semaphore>, threads: Ha
     }
 }
 
-/// The writing side of an answer.
+/// The writing side of a feed.
 struct Feed {
     database: Arc<Database>,
     scope: ReadScope,
     /// None where the database has no users.
     standing: Option<Standing>,
-    /// Whether it says who has made a commit: acts of administrators are told there, and names of users.
+    /// Whether the feed shows who made a commit: names of users, and acts of administrators.
     shows_who: bool,
     /// None where nothing is limited.
     meter: Option<Arc<Meter>>,
-    /// Of the answer until now.
+    /// Rows of the answer so far; `bytes` is its length.
     rows: u64,
     bytes: u64,
-    /// Of what is not sent yet: up to the end of the last whole commit.
+    /// Bytes of `patch` up to the end of its last whole commit.
     whole_bytes: usize,
-    /// Touches that are not taken out of the budgets yet.
+    /// Touches that are not charged to the budgets yet.
     unpaid: u64,
-    /// When the time is over that who reads may take for a request, and how much it was.
+    /// When the reader's time for a request ends, and how long it was.
     deadline: Option<(Instant, Duration)>,
-    /// Why it ends.
+    /// The error that ends the feed.
     refused: Option<ServiceError>,
     form: Form,
     /// The last commit that was sent.
@@ -287,13 +299,13 @@ struct Feed {
     failed: Failed,
     /// The client has left, or takes nothing.
     is_given_up: bool,
-    /// Until the first bytes are sent, or there is nothing to send.
+    /// The sender of the answer's head, until the first bytes are sent or there is nothing to send.
     head: Option<oneshot::Sender<Result<(), ServiceError>>>,
     record: Arc<AccessRecord>,
 }
 
 impl Feed {
-    /// Sends all commits that there are, on a thread that may block; false if nothing more can be sent.
+    /// Sends all commits that there are, on a thread that may block; false if the feed has ended.
     fn read(&mut self) -> bool {
         let database = Arc::clone(&self.database);
         let (scope, since) = (self.scope.clone(), self.next_after);
@@ -306,7 +318,7 @@ impl Feed {
         if self.is_given_up {
             return false;
         }
-        // Before what is left is sent.
+        // Checked before the rest is sent.
         let result = match self.refused.take() {
             Some(refused) => Err(refused),
             None => result.map_err(ServiceError::from).and_then(|()| {
@@ -317,7 +329,7 @@ impl Feed {
         if let Err(ServiceError::Exceeded(_) | ServiceError::Timeout { .. }) = &result
             && self.whole_bytes > 0
         {
-            // Whoever asks again goes on behind these.
+            // A reader who asks again continues behind these commits.
             self.patch.truncate(self.whole_bytes);
             self.send();
         }
@@ -334,7 +346,7 @@ impl Feed {
                 self.record.set_failure(error.failure());
                 self.failed.set(error);
                 let sent = self.chunks.send_timeout(Err(BrokenOff), CLIENT_STALL_MAX);
-                // A client that takes nothing does not hear of it either.
+                // A client that takes nothing will not read the error either.
                 let _ = Handle::current().block_on(sent);
                 return false;
             }
@@ -343,7 +355,9 @@ impl Feed {
         !self.is_given_up
     }
 
-    /// Fails when whoever reads would not be let in any more, or may see something else than at the start: they ask again, and get what they may see then.
+    /// Fails when the reader would be refused now, or may see something else than at the start.
+    ///
+    /// They ask again, and get what they may see then.
     fn require_standing(&self) -> Result<(), ServiceError> {
         let Some(standing) = &self.standing else {
             return Ok(());
@@ -360,7 +374,7 @@ impl Feed {
         }
     }
 
-    /// Takes what was read for who reads, and more of it, out of their budgets.
+    /// Charges the reader's budgets for what was read so far, and `touches` more.
     fn pay(&mut self, touches: u64) -> Result<(), ServiceError> {
         self.unpaid += touches;
         if touches > 0 && self.unpaid < UNPAID_MAX {
@@ -386,7 +400,7 @@ impl Feed {
         }
     }
 
-    /// Ends the reading of the log with the reason, if something has one.
+    /// Stops the reading of the log if a check has failed, and notes the error.
     fn checked(&mut self, checked: Result<(), ServiceError>) -> Result<(), StorageError> {
         checked.map_err(|error| {
             let what = error.line();
@@ -420,7 +434,7 @@ impl Feed {
         self.end_commit(number)
     }
 
-    /// A commit is whole, if whoever reads may have all of it.
+    /// Ends a commit, if the reader may have all of it.
     fn end_commit(&mut self, number: u64) -> Result<(), StorageError> {
         let paid = self.pay(0);
         self.checked(paid)?;
@@ -429,7 +443,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Whether somebody is left to read a commit, who may see it and can pay for it.
+    /// Whether to read on: a client is left who may see the commit and can pay for it.
     fn goes_on(&mut self) -> Result<bool, StorageError> {
         if self.is_given_up {
             return Ok(false);
@@ -479,7 +493,7 @@ impl Feed {
         if self.patch.len() >= CHUNK_BYTES {
             let standing = self.require_standing().and_then(|()| self.pay(0));
             self.checked(standing)?;
-            // A client that has left is noticed where the commit ends.
+            // Sending at the end of a commit notices that the client has left.
             self.send();
         }
         Ok(())
@@ -491,7 +505,7 @@ impl Feed {
         self.add_rows(1)
     }
 
-    /// Sends what is there, unless nobody is left to take it.
+    /// Sends the buffer, unless the client is gone.
     fn send(&mut self) {
         let bytes = Bytes::from(std::mem::take(&mut self.patch));
         if self.is_given_up || bytes.is_empty() {
@@ -515,7 +529,7 @@ impl Feed {
     }
 }
 
-/// A line of N-Quads.
+/// Writes a line of N-Quads.
 fn write_quad(quad: QuadRef<'_>, out: &mut Vec<u8>) {
     let mut line = GraphSerializer::start(GraphFormat::NQuads);
     let QuadRef {
@@ -524,6 +538,6 @@ fn write_quad(quad: QuadRef<'_>, out: &mut Vec<u8>) {
         object,
         graph,
     } = quad;
-    // N-Quads can express every quad that there is.
+    // N-Quads can express every quad.
     let _ = line.quad(subject, predicate, &object, graph, out);
 }

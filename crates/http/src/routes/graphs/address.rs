@@ -1,8 +1,7 @@
-//! Which graph a request is about, and what its address says beside.
+//! Parses the address of a graph store request: its graph, and its other parameters.
 
 use crate::edge::around;
 use crate::edge::guard::{host_of, scheme_of};
-use crate::paths;
 use crate::request::parameters::checked_iri;
 use crate::request::parameters::{flag, unknown, url_parameters};
 use crate::request::protocol::parse_durability;
@@ -10,10 +9,13 @@ use crate::routes::updates::CommitRequest;
 use axum::http::request::Parts;
 use orrery_service::errors::ServiceError;
 
-/// What errors in the data of a request call their place.
+/// The path of the protocol.
+pub(super) const GRAPHS: &str = "/graphs";
+
+/// The name of the body in messages about errors in its data.
 pub(super) const BODY_NAME: &str = "the request's body";
 
-/// What a request is about.
+/// The target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     /// The default graph, or a graph with a name.
@@ -22,15 +24,15 @@ pub(super) enum Target {
     Store,
 }
 
-/// What the address says beside the graph.
+/// The target and the other parameters of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) target: Target,
-    /// None if it was not said.
+    /// None if the address has no such parameter.
     pub(super) is_relaxed: Option<bool>,
     pub(super) format: Option<String>,
     pub(super) at: Option<String>,
-    /// Whether a load in bulk may give up old states that are kept.
+    /// Whether a bulk load may give up old snapshots that are retained.
     pub(super) forgets_history: bool,
 }
 
@@ -62,7 +64,7 @@ impl Address {
             }
         }
         let path = parts.uri.path();
-        let rest = path.strip_prefix(paths::GRAPHS).unwrap_or_default();
+        let rest = path.strip_prefix(GRAPHS).unwrap_or_default();
         if !rest.trim_start_matches('/').is_empty() {
             named += 1;
             let host = host_of(parts)?;
@@ -79,7 +81,7 @@ impl Address {
         Ok(address)
     }
 
-    /// How a change is committed.
+    /// The commit options of a change.
     pub(super) fn commit_request(&self, parts: &Parts) -> Result<CommitRequest, ServiceError> {
         let mut request = CommitRequest::new(&parts.headers, self.is_relaxed.unwrap_or(false))?;
         if self.forgets_history {

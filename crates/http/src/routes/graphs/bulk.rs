@@ -1,15 +1,19 @@
-//! A document whose statements do not fit into memory: it goes through the bulk loader, and becomes visible at once. Readers and other writers
-//! go on meanwhile.
+//! Bulk loads over HTTP: a document too large for memory goes through the bulk loader and becomes
+//! visible at once.
+//!
+//! Readers and other writers go on meanwhile.
 //!
 //! ```text
-//! body -> memory, or a spool  -> statements, within a bound of memory  -> a transaction like any other
-//!                              \ more than that -> spool -> loader -> look at the new state -> visible
+//! body -> memory, or a spool -> statements, within a memory limit -> a transaction like any other
+//!                            \ more than that -> spool -> loader -> check the new state -> visible
 //! ```
 //!
-//! A load writes the whole database anew, so it asks first: whether old states would go that nobody gave up, whether who sends it can pay for all that they see
-//! of it. While nobody else commits, before it becomes visible, it is looked at again whether who sent it may still change the graphs, can pay for what came, and whether
-//! a graph that is mapped from tables got quads. Conditions cannot be kept over the time of a load and are refused. The files of a form are the sources of one load. The memory
-//! of a load is a part of the server's, and held of it while it runs.
+//! A load writes the whole database anew, so it checks first whether old snapshots would be lost
+//! that nobody gave up, and whether its sender can pay for all quads that they see. Before the
+//! result becomes visible, while nobody else commits, it checks again whether the sender may still
+//! change the graphs and can pay for what came, and whether a graph that is mapped from tables got
+//! quads. Conditions cannot hold for the time of a load and are refused. The files of a form are
+//! the sources of one load. A load reserves a part of the server's memory while it runs.
 
 use super::address::{BODY_NAME, Target};
 use super::form_documents::DocumentHead;
@@ -23,7 +27,7 @@ use crate::state::HttpState;
 use axum::http::{StatusCode, request::Parts};
 use axum::response::Response;
 use orrery_loader::{
-    LoadCheck, LoadError, LoadOptions, SilentProgress, Source, Upload, load_into,
+    LoadCheck, LoadError, LoadOptions, Source, Upload, WhileAwaited, load_into,
     load_into_by_workers,
 };
 use orrery_service::errors::{ServiceError, told_to_the_log};
@@ -38,12 +42,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// A load may take one part of so many of the memory, within these bounds.
+/// Divisor of the memory: most that a load may take, within these bounds.
 const LOAD_MEMORY_PART: u64 = 4;
 const LOAD_MEMORY_BYTES_MIN: u64 = 64 << 20;
 const LOAD_MEMORY_BYTES_MAX: u64 = 1 << 30;
 
-/// What a load is about.
+/// The request behind a load: its target, options and payment.
 #[derive(Clone, Copy)]
 pub(super) struct Load<'a> {
     pub(super) options: &'a UpdateOptions,
@@ -51,12 +55,13 @@ pub(super) struct Load<'a> {
     pub(super) commit_request: &'a CommitRequest,
     pub(super) forgets_history: bool,
     pub(super) meter: Option<&'a Arc<Meter>>,
-    /// None where nobody is told what it costs.
+    /// None if the cost is not reported.
     pub(super) payment: Option<&'a Arc<Payment>>,
 }
 
 impl Load<'_> {
-    /// Refuses what is no load, before anything of it is read where its head says that it is one.
+    /// Refuses a request that cannot be a load; before the body is read, if its head announces a
+    /// load.
     pub(super) fn check(
         &self,
         state: &HttpState,
@@ -82,7 +87,7 @@ impl Load<'_> {
         }
     }
 
-    /// Refuses a document that cannot be a part of a load, before it is read.
+    /// Refuses a document that cannot be part of a load, before it is read.
     pub(super) fn check_document(
         &self,
         state: &HttpState,
@@ -121,7 +126,7 @@ impl Load<'_> {
         }
     }
 
-    /// A document of a spool as the loader takes it.
+    /// The source of a spooled document, for the loader.
     fn source(
         &self,
         parts: &Parts,
@@ -129,7 +134,7 @@ impl Load<'_> {
         document: &SpooledDocument,
     ) -> Result<Source, ServiceError> {
         let graph = self.graph(&document.head)?;
-        // Without a base, the address of the temporary file would be one.
+        // Otherwise the base would be the address of the temporary file.
         let base_iri = graph.clone().or_else(|| base_iri(parts));
         let base_iri =
             base_iri.ok_or_else(|| ServiceError::bad_request("the request has no Host"))?;
@@ -144,13 +149,14 @@ impl Load<'_> {
         }))
     }
 
-    /// What a load writes anew, in touches: all quads, of which who sends it pays for those that they see.
+    /// The cost of a load in touches: the quads it writes anew, of which the sender pays for those
+    /// that they see.
     fn rewritten(&self, snapshot: Arc<Snapshot>) -> Result<u64, ServiceError> {
         let view = ReadView::new(snapshot, self.options.query.scope.clone())?;
         Ok(view.quad_count())
     }
 
-    /// Looks at what it has come to, before it becomes visible.
+    /// Prepares the check of a load's result before it becomes visible.
     fn last_look(
         &self,
         state: &HttpState,
@@ -170,14 +176,14 @@ impl Load<'_> {
     }
 }
 
-/// See [`Load::last_look`].
+/// The check of a load's result, see [`Load::last_look`].
 struct LastLook {
     engine: Arc<Engine>,
-    /// None where there are no users.
+    /// None where the database has no users.
     standing: Option<Standing>,
-    /// Into whatever graphs they name.
+    /// Whether documents name the graphs of their quads.
     has_quads: bool,
-    /// Those of statements that name none; the default graph has no name.
+    /// The graphs of statements that name none; the default graph has no name.
     graphs: BTreeSet<Option<String>>,
     /// None where nothing is limited.
     meter: Option<Arc<Meter>>,
@@ -212,7 +218,7 @@ impl LastLook {
     }
 }
 
-/// Loads what a request has brought.
+/// Loads the documents of a request.
 pub(super) async fn load(
     state: &Arc<HttpState>,
     writes: &Writes,
@@ -246,7 +252,7 @@ pub(super) async fn load(
     }
     let options = LoadOptions {
         memory_bytes,
-        // They are for all graphs.
+        // Prefixes hold for all graphs.
         takes_prefixes: load.options.writes.is_all(),
         keeps_history: !load.forgets_history,
         check: Some(check),
@@ -256,15 +262,16 @@ pub(super) async fn load(
     let others = state
         .load_help
         .others(state.options.cluster.as_ref(), spool.bytes());
-    // It counts until it has ended, whether or not anybody waits for it.
+    // The meter counts until the load has ended: it gives up a moment after its client has gone.
     let meter = load.meter.cloned();
+    let waiting = Arc::new(());
+    let progress = WhileAwaited(Arc::downgrade(&waiting));
     let loaded = state.query_threads.handle().spawn_blocking(move || {
         let _held = (memory, meter, spool);
         match others {
-            None => load_into(&writer, &sources, &options, &SilentProgress),
+            None => load_into(&writer, &sources, &options, &progress),
             Some(others) => {
-                let loaded =
-                    load_into_by_workers(&writer, &sources, &options, &others, &SilentProgress);
+                let loaded = load_into_by_workers(&writer, &sources, &options, &others, &progress);
                 tracing::info!("a load with other nodes: {:?}", others.counts());
                 loaded
             }
@@ -279,6 +286,8 @@ pub(super) async fn load(
             Some(refused) => refused,
             None => failed(error),
         })?;
+    // Held until now by this future, and dropped with it when its client has gone.
+    drop(waiting);
     let committed = Committed {
         number: report.commit,
         added: report.quads_added,
@@ -291,12 +300,12 @@ pub(super) async fn load(
     ))
 }
 
-/// Why a load failed, for a client.
+/// The error of a failed load, for a client.
 fn failed(error: LoadError) -> ServiceError {
     match error {
         LoadError::Storage(error) => ServiceError::from(error),
         LoadError::Syntax(error) => {
-            // A mend says what to do.
+            // A fix says what to do.
             let advice = match &error.mend {
                 Some(_) => "",
                 None => "; correct it",

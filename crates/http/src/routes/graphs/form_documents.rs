@@ -1,7 +1,9 @@
-//! The documents of a form (`multipart/form-data`) as they come: their heads, and their bytes in pieces.
+//! The documents of a form (`multipart/form-data`), yielded as they come: their heads, and their
+//! bytes in pieces.
 //!
-//! What is in a form: files, whose format is told by their type or their name, and fields `graph` (an IRI) and `default`, which say where the files behind them go.
-//! Any other field is a file, too, for forms may be written by hand.
+//! A form has files, whose format follows from their type or their name, and fields `graph` (an
+//! IRI) and `default`, which name the graph of the files behind them. Any other field is a file,
+//! too, for forms may be written by hand.
 
 use super::address::{BODY_NAME, Target};
 use crate::request::documents::{format_of_body, format_of_type};
@@ -16,25 +18,25 @@ use orrery_term::Term;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Files of one request.
+/// Most files of one request.
 const FILES_MAX: usize = 100_000;
-/// What is kept of a file's name, for messages.
+/// Most characters of a file's name in messages.
 const NAME_CHARACTERS_MAX: usize = 300;
-/// The value of a field.
+/// Most bytes of a field's value.
 const FIELD_BYTES_MAX: usize = 8 << 10;
 
-/// What a document says of itself.
+/// The head of a document: name, format and target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DocumentHead {
-    /// What it is called in messages.
+    /// The document's name in messages.
     pub(super) name: Arc<str>,
     pub(super) format: Format,
-    /// Where it goes; `None`: where the request says.
+    /// The document's target; `None`: that of the request.
     pub(super) target: Option<Target>,
 }
 
 impl DocumentHead {
-    /// Of a body that is one document.
+    /// The head of a body that is one document.
     pub(super) fn of_body(headers: &HeaderMap) -> Result<Self, ServiceError> {
         Ok(Self {
             name: BODY_NAME.into(),
@@ -52,38 +54,38 @@ impl DocumentHead {
         Ok(())
     }
 
-    /// Where it goes, in a request that goes there.
+    /// The target of the document in a request with this target.
     pub(super) fn target<'t>(&'t self, of_request: &'t Target) -> &'t Target {
         self.target.as_ref().unwrap_or(of_request)
     }
 }
 
-/// What comes of a form.
+/// A piece of a form.
 #[derive(Debug)]
 pub(super) enum Came {
     /// A document begins.
     Head(DocumentHead),
-    /// Some of its bytes.
+    /// Bytes of the document.
     Bytes(Bytes),
 }
 
-/// The documents of a form.
+/// An incremental parser of the documents of a form.
 #[derive(Debug)]
 pub(super) struct FormDocuments {
     parts: FormParts,
     place: Part,
-    /// Where the files go that follow.
+    /// The target of the files that follow.
     target: Option<Target>,
     files: usize,
 }
 
-/// In which part of a form what comes is.
+/// The kind of the part that is being read.
 #[derive(Debug)]
 enum Part {
     File,
-    /// The name of a graph.
+    /// The name of a graph, so far.
     Graph(Vec<u8>),
-    /// What says nothing.
+    /// A part whose content is ignored.
     Mark,
 }
 
@@ -97,12 +99,12 @@ impl FormDocuments {
         })
     }
 
-    /// More of the body has come.
+    /// Adds bytes of the body.
     pub(super) fn push(&mut self, chunk: &[u8]) {
         self.parts.push(chunk);
     }
 
-    /// What is in it; `None` where more has to come.
+    /// The next piece; `None` if more has to come first.
     pub(super) fn next(&mut self) -> Result<Option<Came>, ServiceError> {
         while let Some(piece) = self.parts.next()? {
             let bytes = match piece {
@@ -131,7 +133,7 @@ impl FormDocuments {
         Ok(None)
     }
 
-    /// The body has ended.
+    /// Checks, at the end of the body, that the form is complete and has a file.
     pub(super) fn finish(&mut self) -> Result<(), ServiceError> {
         self.parts.finish()?;
         self.end_part()?;
@@ -187,7 +189,7 @@ impl FormDocuments {
         }))
     }
 
-    /// Takes what the part before has said.
+    /// Ends the part: a field `graph` sets the target.
     fn end_part(&mut self) -> Result<(), ServiceError> {
         if let Part::Graph(value) = std::mem::replace(&mut self.place, Part::Mark) {
             let value = String::from_utf8(value).map_err(|_| {

@@ -1,11 +1,11 @@
-//! Bodies of POST that go to a temporary file as they come: those that say that they are large, and those that do not say how large they are.
+//! Spools bodies of POST to a temporary file as they come: large ones, and those without a length.
 //!
 //! ```text
-//! chunks -> one document: the file is the body, as it is compressed
-//!        -> a form: the bytes of its files, one behind the other in the same file; documents are ranges of it
+//! chunks -> one document: the file is the body, still compressed
+//!        -> a form: the bytes of its files, one behind the other; documents are ranges of the file
 //! ```
 //!
-//! Held in memory are a chunk, and the heads of the documents, which are counted.
+//! In memory are a chunk, and the heads of the documents, which are counted.
 
 use super::form_documents::{Came, DocumentHead, FormDocuments};
 use crate::request::body::{BodyMemory, Coding, UploadPace, client_times, unreadable};
@@ -22,12 +22,12 @@ use std::path::Path;
 use std::time::Instant;
 use tempfile::NamedTempFile;
 
-/// First bytes of a body, by which its coding is known.
+/// First bytes of a body, which identify its coding.
 const FIRST_BYTES: usize = 4;
-/// What the head of a document takes, beside its name.
+/// Memory of a document's head, beside its name.
 const HEAD_BYTES: usize = 512;
 
-/// How large a body says that it is.
+/// The size that a body announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Announced {
     /// It fits into memory, or it has to.
@@ -37,7 +37,7 @@ pub(super) enum Announced {
 }
 
 impl Announced {
-    /// Of a request, where so many bytes fit.
+    /// Compares a request's `Content-Length` with the room in memory.
     pub(super) fn of(parts: &Parts, limit_bytes: usize) -> Self {
         let length = parts.headers.get(header::CONTENT_LENGTH);
         let length: Option<usize> = length.and_then(|length| length.to_str().ok()?.parse().ok());
@@ -49,26 +49,26 @@ impl Announced {
     }
 }
 
-/// A body on the disk; its file goes with it.
+/// A body on the disk; dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct Spool {
     file: NamedTempFile,
-    /// Of the body, with what stands between its documents.
+    /// Bytes of the body, with what stands between its documents.
     bytes: u64,
     coding: Coding,
     documents: Vec<SpooledDocument>,
-    /// Held for the heads.
+    /// Memory reserved for the heads.
     _memory: BodyMemory,
 }
 
-/// A document in the file of a spool.
+/// A document, as a range of a spool's file.
 #[derive(Debug)]
 pub(super) struct SpooledDocument {
     pub(super) head: DocumentHead,
     pub(super) range: Range<u64>,
 }
 
-/// A body on its way to the disk.
+/// A body that is being written to the disk.
 struct Spooling {
     file: NamedTempFile,
     written: u64,
@@ -80,8 +80,10 @@ struct Spooling {
 }
 
 impl Spool {
-    /// Takes a body as it comes, which may be slow but not stand still. Who `looks` is told how many bytes have come and what is known of their documents, before any has
-    /// come and whenever some have, and may refuse more.
+    /// Writes a body to the disk as it comes; it may be slow but not stall.
+    ///
+    /// `look` gets the bytes and documents so far, before any have come and whenever some have, and
+    /// may refuse more.
     pub(super) async fn take(
         state: &HttpState,
         parts: &Parts,
@@ -131,11 +133,11 @@ impl Spool {
         &self.documents
     }
 
-    /// What reads a document from its beginning, as it came.
+    /// Reads a document from its beginning, still compressed.
     pub(super) fn reader(&self, document: usize) -> Result<io::Take<File>, ServiceError> {
         let range = self.documents.get(document).map(|it| it.range.clone());
         let range = range.unwrap_or_default();
-        // Opened anew, for each reader has a place of its own.
+        // Opened anew: each reader has a position of its own.
         let mut file = self.file.reopen().map_err(not_kept)?;
         file.seek(SeekFrom::Start(range.start)).map_err(not_kept)?;
         Ok(file.take(range.end.saturating_sub(range.start)))
@@ -168,7 +170,7 @@ impl Spooling {
         })
     }
 
-    /// Writes what has come. Who `looks` sees the head of each document before its bytes are taken.
+    /// Writes what has come. `look` sees the head of each document before its bytes are taken.
     fn push(
         &mut self,
         chunk: &[u8],

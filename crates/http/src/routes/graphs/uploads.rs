@@ -1,7 +1,7 @@
-//! The documents of a request: its body, or the files of a form (`multipart/form-data`).
+//! Reads the documents of a request: its body, or the files of a form (`multipart/form-data`).
 //!
 //! ```text
-//! body -> FormDocuments (`form_documents`): heads and bytes, as they come -> memory (UploadedFile), or a spool
+//! body -> FormDocuments (`form_documents`): heads and bytes -> memory (UploadedFile), or a spool
 //!      -> read_all: statements, each where its document says, else where the request says
 //! ```
 
@@ -20,7 +20,7 @@ use orrery_storage::{ByteCount, reason};
 use std::io::{Cursor, Read};
 use std::sync::{Arc, Weak};
 
-/// A document is there twice while it is made into statements.
+/// Copies of a document while it is made into statements.
 const COPIES_OF_DOCUMENT: usize = 2;
 
 /// A document of a request.
@@ -31,16 +31,16 @@ pub(super) struct UploadedFile {
     pub(super) coding: Coding,
 }
 
-/// Where a document is.
+/// The bytes of a document: in memory, or in a spool.
 #[derive(Debug)]
 pub(super) enum Content {
     Memory(Bytes),
-    /// One of those of a spool.
+    /// The document of a spool with this number.
     Disk(Arc<Spool>, usize),
 }
 
 impl UploadedFile {
-    /// What its parser reads, which decompresses all but brotli.
+    /// Opens the document for its parser, which decompresses all codings but brotli.
     fn open(&self) -> Result<Box<dyn Read + Send>, ServiceError> {
         let input: Box<dyn Read + Send> = match &self.content {
             Content::Memory(bytes) => Box::new(Cursor::new(bytes.clone())),
@@ -56,7 +56,7 @@ impl UploadedFile {
     }
 }
 
-/// The documents of a body, as they came.
+/// The documents of a body, still compressed.
 pub(super) fn in_memory(
     parts: &Parts,
     body: HeldBody,
@@ -93,7 +93,7 @@ pub(super) fn in_memory(
                 });
             }
             Came::Bytes(bytes) => {
-                // All has come, so its bytes are one piece.
+                // The whole body is here, so the bytes of a part are one piece.
                 if let Some(file) = files.last_mut() {
                     file.content = Content::Memory(bytes);
                 }
@@ -104,15 +104,15 @@ pub(super) fn in_memory(
     Ok((files, memory))
 }
 
-/// What reading documents may take.
+/// Memory limits for reading documents.
 pub(super) struct ReadBounds {
-    /// What reading each of them may take.
+    /// Most bytes that reading one document may take.
     pub(super) document_bytes: usize,
-    /// What the statements of all may take together.
+    /// Most bytes that the statements of all documents may take together.
     pub(super) statements_bytes: usize,
 }
 
-/// The statements of some documents, each with where it goes and what its relative IRIs are resolved against; and what the client should know of them.
+/// Reads the statements of documents, each with its target and base IRI; also returns warnings.
 pub(super) fn read_all(
     files: Vec<(UploadedFile, Target, Option<String>)>,
     bounds: &ReadBounds,
@@ -120,7 +120,7 @@ pub(super) fn read_all(
     waiting: &Weak<()>,
 ) -> Result<(Statements, Vec<String>, BodyMemory), ServiceError> {
     let (mut statements, mut warnings) = (Statements::new(), Vec::new());
-    // The bodies, and the statements that were made of some of them.
+    // The bodies, and the statements made of some of them.
     let in_memory = |file: &UploadedFile| match &file.content {
         Content::Memory(bytes) => bytes.len() + file.coding.window_bytes(bytes),
         Content::Disk(..) => 0,
@@ -147,7 +147,7 @@ pub(super) fn read_all(
         let document = document.map_err(|error| match (error, refused) {
             (DocumentError::TooLarge { .. }, Some(refused)) => refused,
             (DocumentError::TooLarge { limit_bytes }, None) => too_large(limit_bytes),
-            // The body is known by its request.
+            // A body needs no name: its request identifies it.
             (DocumentError::Input(error), _) => {
                 ServiceError::bad_request(format!("{}: {}", head.name, reason(&error)))
             }
@@ -165,7 +165,8 @@ pub(super) fn read_all(
         if !is_whole {
             return Err(has_other_graphs(&head.name));
         }
-        // Reading any document takes a buffer of each kind, which goes with it: what stays is what it says.
+        // Reading a document takes a buffer of each kind, which is freed with it; its statements
+        // stay.
         held_bytes = bodies_bytes + statements.memory_bytes();
     }
     memory.resize(held_bytes)?;
@@ -192,7 +193,7 @@ fn has_other_graphs(name: &str) -> ServiceError {
     ))
 }
 
-/// Whether a document goes into the graphs that it names, in a request that goes there.
+/// Whether a document goes into the graphs that it names, in a request with this target.
 pub(super) fn is_of_quads(head: &DocumentHead, of_request: &Target) -> bool {
     *head.target(of_request) == Target::Store && has_graphs(head.format)
 }

@@ -1,4 +1,4 @@
-//! A request of SQL that was read.
+//! A SQL request that was read and authorized, on its way to run.
 
 use crate::edge::access_log::AccessRecord;
 use crate::request::negotiate::AcceptedFormats;
@@ -9,10 +9,10 @@ use orrery_service::time_limit::TimeLimit;
 use orrery_sql::{Error, GraphLimits, Session, SqlScope, Statement};
 use std::sync::Arc;
 
-/// What both reads and changes need.
+/// The input of both reads and changes: session, statements, limits and accepted formats.
 pub(super) struct Asked {
     pub(super) session: Session,
-    /// What it may read and change, where that is not everything.
+    /// What the session may read and change, where that is not everything.
     pub(super) scope: Option<Arc<SqlScope>>,
     pub(super) statements: Vec<Statement>,
     pub(super) text: Arc<str>,
@@ -21,21 +21,21 @@ pub(super) struct Asked {
     pub(super) record: Arc<AccessRecord>,
     /// Held until the end.
     pub(super) meter: Option<Arc<Meter>>,
-    /// None where nobody is told what it costs.
+    /// None if the cost is not reported.
     pub(super) payment: Option<Arc<Payment>>,
-    /// Whether the rows found until a limit are an answer.
+    /// Whether the client accepts a partial answer at a limit.
     pub(super) takes_part: bool,
     #[expect(dead_code, reason = "held")]
     pub(super) memory: Held,
 }
 
 impl Asked {
-    /// Why work was ended that could not say it itself.
+    /// The budget's error for work that was ended before it could report one.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.payment.as_ref()?.exceeded()
     }
 
-    /// A failure in the words of whoever it is told.
+    /// The error for the client: the budget's, if that has ended the work.
     pub(super) fn failure(&self, error: Error) -> ServiceError {
         match self.exceeded() {
             Some(exceeded) => exceeded.into(),
@@ -43,7 +43,7 @@ impl Asked {
         }
     }
 
-    /// The same, where what is read of graphs is waited for so long.
+    /// Sets the limits for reading graphs.
     pub(super) fn waiting(self, limits: GraphLimits) -> Self {
         Self {
             session: self.session.with_graph_limits(limits),

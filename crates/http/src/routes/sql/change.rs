@@ -1,11 +1,11 @@
-//! Statements that change something: made by the writing thread in their turn, committed, then answered.
+//! Runs SQL statements that change something: in the writing thread, committed, then answered.
 //!
 //! ```text
 //!   queue -> run_unit -> the answer's bytes -> commit -> answer
 //! ```
 //!
-//! An error means that nothing was changed: the answer is written before the commit, and what fails in that undoes the changes. A client that leaves
-//! before that is not waited for.
+//! An error means that nothing was changed: the answer is written before the commit, and a failed
+//! commit undoes the changes. A client that leaves before the commit ends the statements.
 
 use super::asked::Asked;
 use super::read::{self, ROWS_AT_A_TIME};
@@ -37,7 +37,7 @@ pub(super) async fn make(
     asked: Asked,
     is_relaxed: bool,
 ) -> Result<Response, ServiceError> {
-    // Nobody waits for the writers' turn who can change nothing in it.
+    // A sender who can change nothing does not wait for the writing thread.
     if let (Some(rights), Some(scope)) = (around::rights(parts), &asked.scope)
         && scope.changes_nothing()
     {
@@ -45,7 +45,7 @@ pub(super) async fn make(
     }
     let writes = state.writes(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, is_relaxed)?;
-    // Before anything is changed: who cannot read the answer would not know that it was.
+    // Before any change: a client that cannot read the answer would not know of the change.
     asked.accepted.tables()?;
     let who = who(parts);
     let memory = state.engine.hold_memory("an answer of SQL");
@@ -62,7 +62,7 @@ pub(super) async fn make(
     let change = move |mut transaction: Transaction, threads: &Handle| {
         commit_request.check(&mut transaction, true)?;
         let mut asked = asked;
-        // What is read of graphs is what may be read in the state that is changed.
+        // Graphs are read with the rights in the snapshot that is changed.
         threads.block_on(asked.session.go_by(transaction.start()));
         let run = asked
             .record
@@ -71,11 +71,11 @@ pub(super) async fn make(
             tokio::select! {
                 biased;
                 done = run => done,
-                // Others wait for the turn, and nobody for this.
+                // Other changes wait for this one, and no client does.
                 () = sender.closed() => Err(gone()),
             }
         })?;
-        // The request may be gone now: it is made all the same.
+        // The client may have left by now: the changes are made all the same.
         let _ = sender.send(answer);
         Ok::<PendingCommit, ServiceError>(transaction.commit(commit_request.options(&who))?)
     };
@@ -91,7 +91,8 @@ pub(super) async fn make(
     Ok(response)
 }
 
-/// What the client gets as soon as the changes are committed. It is there before: nothing can fail any more then.
+/// The answer to committed changes. It is made before the commit, so that nothing can fail after
+/// it.
 enum Made {
     Done(Tag),
     Rows(Box<WrittenRows>),
@@ -104,7 +105,7 @@ struct WrittenRows {
     memory: HeldMemory,
 }
 
-/// Runs them, unless they cost more than there is: then they are not to be committed.
+/// Runs the statements, unless they exceed the budget: then the transaction must not be committed.
 async fn paid(
     asked: &Asked,
     transaction: Transaction,
@@ -132,7 +133,7 @@ async fn run(
             // Refused before they begin.
             Outcome::CopyIn(_) | Outcome::CopyOut(_) => return Err(lost()),
             Outcome::Returned(rows, tag) => written(asked, rows, tag, memory).await?,
-            // Those behind changes come as `Returned`.
+            // Queries behind changes come as `Returned`.
             Outcome::Query(rows) => written(asked, rows, Tag::Words("SELECT"), memory).await?,
         };
         Ok((made, unit.transaction.ok_or_else(lost)?))
@@ -141,7 +142,7 @@ async fn run(
     done.unwrap_or_else(|_elapsed| Err(asked.time.exceeded()))
 }
 
-/// The rows that the changes give back, in the form that the client takes.
+/// Writes the rows that the changes return, in the client's format.
 async fn written(
     asked: &Asked,
     rows: Rows,
@@ -175,7 +176,7 @@ async fn written(
     })))
 }
 
-/// Bytes that are counted until they are sent.
+/// Bytes whose memory is counted until they are sent.
 struct CountedBytes {
     bytes: Vec<u8>,
     _memory: HeldMemory,

@@ -1,13 +1,16 @@
-//! `POST /sql`: statements of SQL, those of one request as one transaction.
+//! `POST /sql`: runs SQL statements, those of one request as one transaction.
 //!
 //! ```text
 //!   rights -> room for the body -> body -> request -> statements (query threads)
-//!     reads    a turn -> run_unit over one snapshot -> rows as they come
-//!     changes  guard -> the queue of `writes` -> run_unit in its transaction -> commit -> rows, or {"commit":17,"tag":"INSERT 0 5"}
+//!     reads    admission -> run_unit over one snapshot -> rows as they come
+//!     changes  guard -> the queue of `writes` -> run_unit in its transaction -> commit
+//!                -> rows, or {"commit":17,"tag":"INSERT 0 5"}
 //! ```
 //!
-//! The answer is that of the last statement; of those before it only what fails is told. A request that changes something is made as updates are: by those
-//! whom `guard` lets, one after the other, under the conditions of its headers. Who may not read and change everything works with what they may (`rights`).
+//! The answer is that of the last statement; earlier ones only report errors. A request that
+//! changes something runs like an update: if `guard` allows it, one after the other, under the
+//! conditions of its headers. A user who may not read and change everything works within their
+//! rights (`rights`).
 
 mod asked;
 mod change;
@@ -15,17 +18,13 @@ mod read;
 mod request;
 mod rights;
 
-use crate::answer::error_response::ErrorResponse as _;
-use crate::edge::access_log::AccessRecord;
 use crate::edge::around;
-use crate::paths::method_not_allowed;
 use crate::request::body;
 use crate::request::negotiate::AcceptedFormats;
 use crate::request::protocol::Held;
+use crate::route_table::HttpRequest;
 use crate::state::HttpState;
 use axum::body::Body;
-use axum::extract::Request;
-use axum::http::{Method, request::Parts};
 use axum::response::Response;
 use orrery_query_log::Kind;
 use orrery_service::errors::ServiceError;
@@ -35,33 +34,22 @@ use std::sync::Arc;
 use self::asked::Asked;
 use self::request::SqlRequest;
 
-pub(crate) use self::rights::scope_of;
+use self::rights::scope_of;
 
-/// The text of a request, and a copy without its escapes; what is made of it is far larger.
+/// Memory of a request, as a multiple of its text: a copy without escapes, and what is made of it,
+/// which is far larger.
 const COPIES_OF_TEXT: usize = 20;
 /// A form has up to three bytes for one of its text.
 const FORM_BYTES_PER_BYTE: usize = 3;
 
 /// Answers a request.
-pub(crate) async fn respond(
-    state: Arc<HttpState>,
-    record: Arc<AccessRecord>,
-    request: Request,
-) -> Response {
-    let (parts, body) = request.into_parts();
-    let answered = answer(&state, record, &parts, body).await;
-    answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
-}
-
-async fn answer(
-    state: &HttpState,
-    record: Arc<AccessRecord>,
-    parts: &Parts,
-    body: Body,
-) -> Result<Response, ServiceError> {
-    if parts.method != Method::POST {
-        return Err(method_not_allowed(&parts.method, parts.uri.path()));
-    }
+pub(crate) async fn answer(request: HttpRequest, body: Body) -> Result<Response, ServiceError> {
+    let HttpRequest {
+        state,
+        record,
+        parts,
+    } = request;
+    let (state, parts) = (&*state, &*parts);
     let scope = scope_of(&around::scope(parts), around::rights(parts))?;
     let limit_bytes = body_limit(state);
     let _room = state.room(parts, limit_bytes).await?;
@@ -70,7 +58,6 @@ async fn answer(
     let mut session = state.sql.another();
     session.set_scope(scope.clone());
     session.set_ruled(around::ruled(parts).map(|ruled| Arc::new(ruled.clone().of_sql())));
-    record.set_asker(parts);
     let of_parse = Arc::clone(&record);
     let (request, statements, mut session, memory) = state
         .while_parsing(move |_short| {
@@ -120,7 +107,7 @@ async fn answer(
     }
 }
 
-/// Texts are taken as long as SQL takes them, where the server takes bodies of that length.
+/// Most bytes of a body: the limit of SQL, as a form, or that of the server if it is lower.
 fn body_limit(state: &HttpState) -> usize {
     let options = &state.http;
     let bytes_max = match state.seat.takes_changes() {

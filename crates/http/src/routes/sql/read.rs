@@ -1,4 +1,4 @@
-//! Statements that change nothing: run on the query threads, their rows sent as they come.
+//! Runs SQL statements that change nothing, on the query threads; rows are sent as they come.
 
 use super::asked::Asked;
 use super::rights::tag_of;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Rows that are written before it is looked whether they fill a chunk.
+/// Rows that are written between two checks whether they fill a chunk.
 pub(super) const ROWS_AT_A_TIME: usize = 512;
 
 struct Job {
@@ -36,7 +36,7 @@ struct Job {
     turn: AdmissionPermit,
 }
 
-/// Waits for its turn, runs the statements, and returns as soon as it is known how the answer begins.
+/// Waits for admission, runs the statements, and returns when the head of the answer is known.
 pub(super) async fn answer(
     state: &HttpState,
     parts: &Parts,
@@ -48,7 +48,7 @@ pub(super) async fn answer(
     let waiting = Arc::new(());
     let asked = asked.waiting(GraphLimits {
         planning_timeout: Some(time.limit),
-        // While the client is waited for, no time runs: it is counted where the answer is sent.
+        // No time limit here: where the answer is sent, waiting for the client is not counted.
         timeout: None,
         waiting: Some(Arc::downgrade(&waiting)),
     });
@@ -66,7 +66,7 @@ pub(super) async fn answer(
     Ok(holding(response, waiting))
 }
 
-/// A response that holds on to something until its body was sent: what is planned late may still be waited for.
+/// A response that holds `waiting` until its body was sent: late planning goes on as long as that.
 fn holding(response: Response, waiting: Arc<()>) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -125,7 +125,7 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
     let asked = &job.asked;
     // First: a client that cannot read the answer should not wait for it.
     let chosen = asked.accepted.tables()?;
-    // What the first try has cost is charged with the end of its watch.
+    // The first try's cost was charged when its watch ended.
     output.cost = asked.payment.as_ref().map(|payment| payment.watch());
     let started = Instant::now();
     let unit = output.wait(asked.session.run_unit(&asked.statements, None));
@@ -166,7 +166,7 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
     }
 }
 
-/// What is told where there are no rows.
+/// The body of an answer without rows.
 pub(super) fn done_text(tag: Tag, commit: u64) -> String {
     serde_json::json!({ "commit": commit, "tag": tag.to_string() }).to_string()
 }
@@ -175,7 +175,7 @@ pub(super) fn tag_header(tag: Tag) -> Option<HeaderValue> {
     HeaderValue::try_from(tag.to_string()).ok()
 }
 
-/// Writes rows in the form that the client takes.
+/// Writes rows in the client's format.
 async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Stop> {
     let chosen = asked.accepted.tables()?;
     output.content_type = Some(chosen.content_type());
@@ -187,7 +187,7 @@ async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Sto
     let mut serializer = TableSerializer::start(chosen.format, &schema, &mut output.buffer)?;
     let written = write_rows(asked, &mut rows, &mut serializer, output).await;
     match written {
-        // Where a limit ended it, and the client takes a part of it.
+        // A limit has ended the rows, and the client accepts a partial answer.
         Err(Stop::Failed(error)) if asked.takes_part && error.leaves_a_part() => {
             asked.record.set_failure(error.failure());
             output.partial = Some(error.line());
@@ -195,14 +195,14 @@ async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Sto
         }
         written => written?,
     }
-    // What still counts for itself is gone before the head says what it all cost.
+    // Dropped before the head reports the cost: its own counts are added then.
     drop(rows);
     serializer.finish(&mut output.buffer)?;
     output.end_partial(|reason, out| note_in_table(chosen.format, reason, out))?;
     output.finish().await
 }
 
-/// The rows themselves, as many as there may be.
+/// Writes the rows themselves.
 async fn write_rows(
     asked: &Asked,
     rows: &mut (impl Stream<Item = Result<RecordBatch, ServiceError>> + Unpin),
@@ -223,7 +223,7 @@ async fn write_rows(
             let count = ROWS_AT_A_TIME.min(batch.num_rows() - from);
             let before = output.buffer.len();
             serializer.rows(&batch.slice(from, count), &mut output.buffer)?;
-            // Some formats keep their rows back.
+            // Some formats hold their rows back.
             output.has_rows |= output.buffer.len() > before;
             output.flush_if_full().await?;
             from += count;

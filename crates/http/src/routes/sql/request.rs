@@ -1,11 +1,12 @@
-//! From an HTTP request to the statements that it asks for.
+//! Parses an HTTP request into its SQL statements.
 //!
 //! | request | statements | parameters |
 //! | --- | --- | --- |
 //! | POST, `application/sql` | are the body | in the URL |
 //! | POST, `application/x-www-form-urlencoded` | `sql` (or `query`) in the body | in the body or the URL |
 //!
-//! Unknown parameters are refused by their names, as on `/sparql`. Statements never come in the URL: addresses are logged and kept.
+//! Unknown parameters are refused by their names. Statements never come in the URL: addresses are
+//! logged and stored.
 
 use crate::request::min_commit::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::request::parameters::{decode_name, decode_value, pairs, unknown};
@@ -16,15 +17,15 @@ use axum::http::HeaderMap;
 use orrery_service::errors::ServiceError;
 use std::time::Duration;
 
-/// What was asked for.
+/// The statements and parameters of a request.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct SqlRequest {
     pub(super) text: String,
-    /// `timeout`: what the client is willing to wait.
+    /// `timeout`: how long the client is willing to wait.
     pub(super) timeout: Option<Duration>,
     /// `format`, `output` or `results`: a format by name rather than by `Accept`.
     pub(super) format: Option<String>,
-    /// `partial=true`: where a limit ends the query, the rows found so far are an answer.
+    /// `partial=true`: if a limit ends the query, the rows found so far are the answer.
     pub(super) partial: bool,
     /// `durability=relaxed`: the answer to a change does not wait for the disk.
     pub(super) is_relaxed: bool,
@@ -44,7 +45,7 @@ pub(super) fn parse(
     let mut request = SqlRequest::default();
     for (name, value) in pairs(url_query.unwrap_or_default().as_bytes()) {
         let name = decode_name(name)?;
-        // It was waited for before the request came here.
+        // The request has waited for that commit before it came here.
         if name == MIN_COMMIT_PARAMETER {
             continue;
         }

@@ -1,5 +1,7 @@
-//! What SQL reads and changes for whoever asks: the one place where rights of users become a session's scope. HTTP, PostgreSQL's protocol and Flight ask it
-//! for each request, so that a right that is taken is gone with the next.
+//! Converts a user's rights into the scope of a SQL session.
+//!
+//! HTTP, PostgreSQL's protocol and Flight all do it here, for each request, so that a revoked right
+//! is gone with the next.
 
 use crate::request::conditions::tag_of_tables;
 use orrery_service::errors::ServiceError;
@@ -8,7 +10,7 @@ use orrery_sql::SqlScope;
 use orrery_storage::ReadScope;
 use std::sync::Arc;
 
-/// The scope of a session for who sees these graphs and has these rights; `None` where that is everything.
+/// The scope of a session for an asker of these graphs and rights; `None` where that is everything.
 ///
 /// # Errors
 /// Where there are no users, and so no rights to tables, but some graphs are hidden.
@@ -25,7 +27,7 @@ pub(crate) fn scope_of(
     }
 }
 
-/// What a scope adds to the tag of an answer: who sees the same has the same.
+/// The part of an answer's tag for a scope: askers who see the same have the same.
 pub(super) fn tag_of(scope: Option<&SqlScope>) -> String {
     scope.map(tag_of_tables).unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! SERVICE and LOAD as a way to what only the server reaches: this machine and its network, in all the ways in which an address can be written.
+//! SERVICE and LOAD as a way to internal addresses: this machine and its network, in every notation
+//! of an address.
 
 use super::endpoint::{answering, found, moved};
 use super::{CSV, assert_unharmed, beginning, update};
@@ -185,7 +186,7 @@ async fn a_redirect_does_not_lead_inside() {
     assert_unharmed(&prefixed).await;
 }
 
-/// What another endpoint says of its failure is one line of text for the client, and not more than some of it.
+/// Another endpoint's failure reaches the client as one line of text of limited length.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_endpoint_says_is_text_and_short() {
     let server = allowing(&["127.0.0.1"]).await;

@@ -1,4 +1,5 @@
-//! Connections that one address keeps open: beyond a bound they are closed at once, and others get in.
+//! Connections that one address keeps open: beyond a limit they are closed at once, and other
+//! addresses get in.
 
 use super::assert_unharmed;
 use crate::client::get;

@@ -1,4 +1,5 @@
-//! Documents and answers that are small, and mean to be large: entities of XML, compression; and those that mean to read files.
+//! Small documents and answers that expand (XML entities, compression), and documents that try to
+//! read files.
 
 use super::endpoint::{answering, found, gzip_bomb};
 use super::{CSV, assert_unharmed, beginning, update};
@@ -330,7 +331,7 @@ async fn compressed_answers_and_documents_meet_their_limits() {
     assert_nothing_came(&server).await;
 }
 
-/// A frame of zstd that repeats one byte, written by hand: blocks of run length (RFC 8878, 3.1.1.2).
+/// A zstd frame that repeats one byte, written by hand: blocks of run length (RFC 8878, 3.1.1.2).
 fn zstd_of(bytes: &[u8]) -> Vec<u8> {
     const BLOCK_BYTES: usize = 128 << 10;
     // The magic number; a window of 128 KiB, and no length of the content.
@@ -345,7 +346,8 @@ fn zstd_of(bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A server that sends these bytes and nothing more; tells when it was asked, and when who asked has gone.
+/// A server that sends these bytes and then stalls; it reports when it was asked, and when the
+/// client has gone.
 async fn stalling(answer: Vec<u8>) -> (SocketAddr, mpsc::Receiver<&'static str>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -353,7 +355,7 @@ async fn stalling(answer: Vec<u8>) -> (SocketAddr, mpsc::Receiver<&'static str>)
     tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut request = [0; 4 << 10];
-        socket.read(&mut request).await.unwrap();
+        assert!(socket.read(&mut request).await.unwrap() > 0);
         socket.write_all(&answer).await.unwrap();
         tell.send("asked").await.unwrap();
         while matches!(socket.read(&mut request).await, Ok(1..)) {}

@@ -16,7 +16,8 @@ pub(super) async fn answering(answer: Vec<u8>) -> SocketAddr {
                 let mut request = [0; 64 << 10];
                 let _ = socket.read(&mut request).await;
                 let _ = socket.write_all(&answer).await;
-                // What the client still sends is taken, so that the connection is not reset before it has read the answer.
+                // The rest of the client's bytes is read, so that the connection is not reset
+                // before the client has read the answer.
                 let _ = socket.shutdown().await;
                 while matches!(socket.read(&mut request).await, Ok(1..)) {}
             });

@@ -124,7 +124,7 @@ async fn what_comes_in_headers_does_not_come_back_in_others() {
         assert!(answer.status >= 400, "{host}: {}", answer.status);
         assert_clean(&answer, host);
     }
-    // A head that was continued on a second line was taken for one by some, and by others not (RFC 9112, 5.2).
+    // A folded header line is accepted by some programs and refused by others (RFC 9112, 5.2).
     let folded =
         b"GET /health HTTP/1.1\r\nHost: localhost\r\n X-Folded: 1\r\nConnection: close\r\n\r\n";
     assert_eq!(exchange(address, folded).await.status, 400);

@@ -1,4 +1,5 @@
-//! Data that mean to be markup, script, formulas or lines of their own: what every format and every message makes of them.
+//! Data that try to be markup, script, formulas or new lines: what every format and every message
+//! makes of them.
 
 use super::{assert_unharmed, beginning, update};
 use crate::client::{Answer, ask, encode, get, post, query_path};
@@ -161,7 +162,7 @@ async fn every_format_of_graphs_gives_back_the_text_and_is_no_page() {
     assert_unharmed(&server).await;
 }
 
-/// Messages say again what was sent, in one line of text, also to those who would rather have a page.
+/// Messages repeat what was sent, in one line of text, also for clients that accept HTML only.
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_are_lines_of_text() {
     let server = with_hostile_data().await;

@@ -1,5 +1,6 @@
-//! What strangers send to bring a server down, to reach what is behind it, or to make it say more than it should. Every test ends with a
-//! server that answers and holds no memory (`docs/security.md` has the list).
+//! Attacks by strangers: to bring a server down, to reach what is behind it, or to make it say more
+//! than it should. After every test the server answers and holds no memory (`docs/security.md` has
+//! the list).
 
 mod addresses;
 mod connections;

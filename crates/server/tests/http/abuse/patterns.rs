@@ -1,4 +1,5 @@
-//! Patterns that take others' engines for ever: ours are automata, linear in the text; what would make a large one is refused.
+//! Patterns that make backtracking engines run for ever: ours are automata, linear in the text, and
+//! patterns of large automata are refused.
 
 use super::{CSV, assert_unharmed, beginning};
 use crate::client::{Answer, post};
@@ -26,7 +27,7 @@ async fn sql(server: &TestServer, text: &str) -> Answer {
     post(server.address, "/sql?timeout=20", &headers, text.as_bytes()).await
 }
 
-/// A backtracking engine takes 2^100,000 steps; here the limit of 20 seconds is for machines that do much else.
+/// A backtracking engine takes 2^100,000 steps; the limit of 20 seconds here is for busy machines.
 #[tokio::test(flavor = "multi_thread")]
 async fn regex_and_replace_of_sparql_take_linear_time() {
     let server = TestServer::start().await;
@@ -109,7 +110,8 @@ async fn like_similar_to_and_regexp_of_sql_take_linear_time() {
             format!("select count(*) from {column} where regexp_like(t, '{pattern}')"),
             format!("select max(length(regexp_replace(t, '{pattern}', 'b'))) from {column}"),
         ]);
-        // Each match may look at the rest of the text, so that such a text may be too long for one row.
+        // Each match may look at the rest of the text, so that such a text may be too long for one
+        // row.
         let all =
             format!("select max(length(regexp_replace(t, '{pattern}', 'b', 'g'))) from {column}");
         let answer = sql(&server, &all).await;

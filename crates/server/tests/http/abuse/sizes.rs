@@ -1,4 +1,5 @@
-//! Literals of 100 MB, heads that are too long, connections by the thousand, texts that double themselves.
+//! Large requests: literals of 100 MB, heads that are too long, thousands of connections, texts
+//! that double themselves.
 
 use super::{assert_unharmed, beginning, update};
 use crate::client::{ask, encode, exchange, get, post, request, send};
@@ -26,7 +27,8 @@ async fn a_literal_of_100_mb_is_refused_or_loaded_and_the_server_answers() {
         .await;
         assert_eq!(answer.status, 413, "{}", beginning(&answer));
     }
-    // As a load: a statement of Turtle has to stand in memory, and one of N-Triples may have any length.
+    // As a load: a Turtle statement has to fit in memory, an N-Triples statement may have any
+    // length.
     let post_to = "/graphs?default";
     let turtle = ["Content-Type: text/turtle"];
     let answer = post(server.address, post_to, &turtle, triple.as_bytes()).await;

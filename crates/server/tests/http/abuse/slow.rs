@@ -1,4 +1,5 @@
-//! Clients that say little, slowly, or never take their answer: each is given up after a stated time, and others are answered meanwhile.
+//! Slow clients, that send little or never read their answer: each is cut off after a stated time,
+//! and others are answered meanwhile.
 
 use super::assert_unharmed;
 use crate::client::{get, parse, query_path, request};

@@ -39,8 +39,9 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Both take one check by Argon2, of which an unknown name would take nothing; so the bound may be loose. They are asked in turn, and so is what
-/// else the machine does.
+/// Both guesses take one check by Argon2, without which an unknown name would take no time; so the
+/// bound may be loose. Known and unknown names alternate, so that other load on the machine affects
+/// both.
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_passwords_of_known_and_unknown_users_take_alike() {
     let server = TestServer::start_with(|options| with_users(&options.db)).await;

@@ -1,4 +1,5 @@
-//! Several files in one request (`multipart/form-data`): one commit however large they are, with the rights, limits and costs of one document.
+//! Several files in one request (`multipart/form-data`): one commit of any size, with the rights,
+//! limits and costs of one document.
 
 use crate::client::{Answer, ask, exchange, get, post, request, send};
 use crate::fixture::TestServer;

@@ -1,4 +1,5 @@
-//! Documents that are posted without a length, or are too large for memory: they ask for, and cost, what they do.
+//! Uploads of documents without a length, or too large for memory: the rights that they need, and
+//! what they cost.
 
 use crate::client::{Answer, exchange, get, post, request};
 use crate::fixture::TestServer;

@@ -69,7 +69,8 @@ async fn an_index_of_texts_is_made_and_given_up_while_the_server_runs() {
     assert_eq!(answer.status, 501, "{}", answer.text());
 }
 
-/// Commits while it is made, checkpoints and compactions between: every text that was acknowledged is found at once, and none is lost.
+/// Commits during the making of an index, with checkpoints and compactions between: every
+/// acknowledged text is found at once, and none is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn commits_beside_the_making_of_an_index_are_found() {
     const ROUNDS: usize = 12;

@@ -1,4 +1,5 @@
-//! What clients of PostgreSQL's protocol find the server by that writes, and what they and those of Flight SQL are told elsewhere.
+//! How PostgreSQL's clients find the writing server, and what they and Flight SQL's clients are
+//! told elsewhere.
 
 use crate::client::post;
 use crate::fixture::TestServer;

@@ -1,4 +1,5 @@
-//! Statements at the ports of PostgreSQL and Flight SQL in the list of what runs, the query log and the audit log.
+//! Statements at the PostgreSQL and Flight SQL ports in the list of running statements, the query
+//! log and the audit log.
 
 use crate::client::send;
 use crate::fixture::TestServer;

@@ -1,4 +1,5 @@
-//! Portals and cursors of PostgreSQL's clients that wait until more is asked for: what they hold is within the server's memory and their user's.
+//! Portals and cursors of PostgreSQL's clients that wait for the next fetch: what they hold counts
+//! towards the server's memory and their user's.
 
 use crate::fixture::TestServer;
 use crate::usage::metering::limit;
@@ -34,7 +35,8 @@ async fn runs(client: &Client, text: &str) {
     client.batch_execute(text).await.unwrap();
 }
 
-/// Declares cursors and takes a row of each until one is refused: how many there are then, code and message.
+/// Declares cursors and takes a row of each until one is refused: their number then, code and
+/// message.
 async fn cursors_until_refused(client: &Client, prefix: &str) -> (usize, String, String) {
     for number in 0..100 {
         let text =
@@ -65,7 +67,7 @@ async fn cursors_that_wait_are_within_the_memory_of_all_and_give_it_back() {
     let (second, ..) = cursors_until_refused(&client, "d").await;
     assert_eq!(second, first);
     runs(&client, "rollback; begin").await;
-    // One that is closed, and one whose last row was given, hold nothing: many times as many come and go.
+    // A closed cursor, and one whose last row was given, hold nothing: many more come and go.
     for number in 0..2 * first {
         let declared = format!("declare e{number} cursor for {SELECT}; fetch 1 from e{number}");
         runs(&client, &declared).await;

@@ -1,4 +1,5 @@
-//! Nodes of a cluster whose turn to write ends: they follow at once, whatever clients have left open, and may write again.
+//! Nodes of a cluster that lose the writer role: they follow at once, whatever clients have left
+//! open, and may write again.
 
 use crate::client::{get, post};
 use crate::fixture::TestServer;

@@ -1,4 +1,5 @@
-//! More clients that change something than there are places for statements: who waits for the writers' turn keeps no place from who has it.
+//! More changing clients than places for statements: a statement that waits for the writers' turn
+//! takes no place from the one that has it.
 
 use crate::client::{get, post};
 use crate::fixture::TestServer;

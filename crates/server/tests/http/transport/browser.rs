@@ -51,7 +51,8 @@ async fn terms_reach_the_page_as_text_only() {
     assert!(script.text().contains("if (!/^https?:/i.test(iri))"));
 }
 
-/// With what the console accepts, an answer is one that it shows, and a wrong query is told with its place.
+/// With the console's `Accept`, an answer has a type that the console shows, and a wrong query gets
+/// an error with its place.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_console_gets_the_place_of_an_error() {
     let server = TestServer::start().await;

@@ -1,4 +1,5 @@
-//! The edge of HTTP: hosts, methods, codings, addresses, and what is refused before a handler sees it.
+//! The edge of HTTP: hosts, methods, codings, addresses, and requests that are refused before a
+//! handler.
 
 use crate::client::{encode, exchange, get, post, query_path, request};
 use crate::fixture::{ENDLESS_WORK, TestServer};
@@ -301,7 +302,8 @@ async fn messages_do_not_tell_of_the_servers_directories() {
     }
 }
 
-/// What comes of a request whose head comes first, and its body a moment later; then whether another one on the same connection is answered.
+/// The response head for a request whose body follows its head a moment later, and whether another
+/// request on the same connection is answered.
 async fn head_then_body(address: SocketAddr, head: &str, body: &[u8]) -> (String, bool) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();

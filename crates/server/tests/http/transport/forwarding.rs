@@ -50,7 +50,8 @@ impl Writer {
     }
 }
 
-/// One of two servers over a directory as a bucket; the first one writes, and says that it is at this address.
+/// One of two servers over a directory as a bucket; the first one writes, and advertises this
+/// address.
 async fn over(home: &Path, name: &str, writer: SocketAddr, has_users: bool) -> TestServer {
     over_with(home, name, writer, has_users, |_| {}).await
 }

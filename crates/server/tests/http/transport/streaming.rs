@@ -215,7 +215,8 @@ const GRAPHS: [&str; 6] = [
     "application/ld+json",
 ];
 
-/// What an answer that a limit ends looks like: refused as a whole, or begun and broken off; never without a head, or like a whole one.
+/// Checks an answer that a limit ends: refused as a whole, or begun and broken off; never without a
+/// head, or like a whole one.
 fn assert_ended_by_a_limit(answer: &Answer, what: &str) {
     match answer.status {
         429 => {

@@ -79,7 +79,8 @@ async fn start(served: &Certified, clients: Option<&Authority>, commands: &[Valu
     .await
 }
 
-/// A connection within TLS, with a certificate if one is given; `None` where there is no handshake with this authority.
+/// A connection within TLS, with a certificate if one is given; `None` where the handshake with
+/// this authority fails.
 pub async fn connect(
     address: SocketAddr,
     known: &Authority,
@@ -214,7 +215,8 @@ async fn a_certificate_of_a_client_is_the_user_whose_identity_it_names() {
     assert_eq!(seen(None, &[]).await, (200, 1));
     assert_eq!(seen(Some(&ann), &[]).await, (200, 2));
     assert_eq!(seen(Some(&of(&[ANN, "x:other-name"])), &[]).await, (200, 2));
-    // One that names nobody, or several, is as wrong as a wrong key, although everybody sees something.
+    // A certificate that names no user, or several, is refused like a wrong key, although everybody
+    // sees something.
     for uris in [
         &["https://ann.example/card"][..],
         &["x:ann", "ann", "not an IRI"],

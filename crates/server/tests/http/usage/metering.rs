@@ -21,7 +21,8 @@ pub(crate) fn limit(of: Value, limits: Value) -> Value {
     json!({ "do": "set_limits", "of": of, "limits": limits })
 }
 
-/// `root` administers, `ann` reads and changes the default graph and has limits, everybody else reads it.
+/// A server where `root` administers, `ann` reads and changes the default graph and has limits, and
+/// everybody else reads it.
 pub(crate) async fn server(limits: Value) -> TestServer {
     start(&[
         add_user("root", true),

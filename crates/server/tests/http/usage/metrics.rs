@@ -1,4 +1,5 @@
-//! `/metrics`: what is counted, who may read it, and that Prometheus' own programs read it; the dashboard, the alerts and the docs name what is there.
+//! Tests of `/metrics`: what is counted, who may read it, that Prometheus' own programs read it,
+//! and that the dashboard, the alerts and the docs name existing metrics.
 
 use crate::client::{ask, get, post, send};
 use crate::fixture::{ENDLESS_WORK, TestServer};
@@ -36,7 +37,8 @@ async fn page(server: &TestServer) -> String {
     answer.text().to_owned()
 }
 
-/// The samples, as soon as they are as expected: a request is counted when its last holder lets go, which may be after its client has the answer.
+/// The samples, as soon as they are as expected. A request is counted when its last holder is
+/// dropped, which may be after its client has the answer.
 async fn samples_when(server: &TestServer, expected: &[(&str, f64)]) -> Samples {
     let started = Instant::now();
     loop {

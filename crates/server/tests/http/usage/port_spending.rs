@@ -1,4 +1,5 @@
-//! What statements at the ports of PostgreSQL and Flight SQL cost who asks, in touches and in memory: the budget is the same as over HTTP, and no port goes round it.
+//! The cost of statements at the PostgreSQL and Flight SQL ports, in touches and memory: one budget
+//! with HTTP, and no port bypasses it.
 
 use crate::fixture::TestServer;
 use crate::usage::metering::limit;
@@ -214,7 +215,7 @@ async fn a_change_that_costs_more_than_there_is_is_not_committed_at_the_port_of_
     assert_eq!(counted(&root, "true").await, 0);
 }
 
-/// Definitions that go through 40,000 rows of `salary`, and whether one that was not made can be made afterwards.
+/// Definitions that go through 40,000 rows of `salary`.
 const DEFINITIONS: [&str; 4] = [
     "create index by_amount on salary (amount)",
     "alter table salary add constraint u unique (amount, id)",

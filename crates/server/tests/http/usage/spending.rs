@@ -1,4 +1,5 @@
-//! What updates, statements of SQL and memory cost who asks, and which address asks where a proxy stands between.
+//! The cost of updates, SQL statements and memory for the asker, and the asker's address behind a
+//! proxy.
 
 use crate::client::{Answer, ask, get, post, send};
 use crate::fixture::TestServer;
@@ -213,7 +214,7 @@ async fn a_search_ends_where_nothing_is_left_and_plans_are_paid_for() {
     assert!((1..40).contains(&cost(&plan)), "{}", plan.text());
     let whole = cost(&ask(address, search, &[&root]).await);
     assert!(whole > 8_000, "{whole}");
-    // Neither the search itself nor its plan goes on where nothing is left, nor does the next one begin.
+    // Without any budget left, the search and its plan end, and the next search does not begin.
     let refused = ask(address, search, &[&ann()]).await;
     assert_eq!(refused.status, 429, "{}", refused.text());
     assert!(refused.header("Retry-After").is_some());
@@ -221,7 +222,8 @@ async fn a_search_ends_where_nothing_is_left_and_plans_are_paid_for() {
     assert_eq!(refused.status, 429, "{}", refused.text());
     let explained = get(address, &path, &[&ann()]).await;
     assert_eq!(explained.status, 429, "{}", explained.text());
-    // What was taken is what was done until then: a day's budget of so many more is nearly whole again.
+    // The cost of the work until then was taken: a budget of so many more for the day is nearly
+    // whole again.
     let more = limit(json!({"user": "ann"}), budget(3_000));
     assert_eq!(command(&server, &root, &more).await.status, 200);
     let path = format!("/explain?query={}", crate::client::encode(search));

@@ -1,4 +1,5 @@
-//! Traces of requests, as a collector gets them; OpenTelemetry's own messages for Python read them, where these are.
+//! Traces of requests as a collector gets them; OpenTelemetry's own messages for Python read them,
+//! where installed.
 
 use crate::client::{Answer, ask, get, post};
 use crate::users::access::{PASSWORD, basic, some_users, start_with};
@@ -28,7 +29,8 @@ async fn collector() -> (String, mpsc::UnboundedReceiver<Bytes>) {
     (endpoint, received)
 }
 
-/// What the server sends of a query that belongs to a trace, an update, and a request that asks nothing; it has stopped then.
+/// What the server sends for a query that belongs to a trace, an update, and a request that asks
+/// nothing; the server has stopped then.
 async fn sent() -> Vec<Bytes> {
     let (endpoint, mut received) = collector().await;
     let mut server = start_with(&some_users(), |options| {

@@ -130,7 +130,7 @@ async fn whoever_is_not_known_is_not_told_who_is() {
     let twice: Vec<&str> = twice.iter().map(String::as_str).collect();
     refused(&ask(address, COUNT, &twice).await, 401);
 
-    // A browser asks first, and whoever looks after the server whether it is up; that is all they are told.
+    // A browser's preflight and a health check need no user; they learn nothing more than this.
     let options = exchange(address, &request("OPTIONS", "/sparql", &[])).await;
     assert_eq!(options.status, 204);
     for path in ["/health", "/health/ready"] {
@@ -374,7 +374,8 @@ async fn guessing_makes_wait_whether_there_is_such_a_user_or_not() {
     }
     let other = ask(address, COUNT, &[&basic("bob", PASSWORD)]).await;
     assert_eq!(other.status, 200);
-    // Who asks for a state that is not here guesses once with each request, too: no newer one is found that could know them.
+    // Requests for a commit that is not here yet count as one guess each, too: the server does not
+    // wait for a newer state that could know the user.
     let wrong = [
         &basic("nobody else", "a wrong one"),
         "Orrery-Min-Commit: 1000000",

@@ -1,4 +1,5 @@
-//! Users of the database at the port of Flight SQL: who is let in, what they see, whose what outlives a call is.
+//! Users of the database at the Flight SQL port: who is let in, what they see, and who owns what
+//! outlives a call.
 
 use crate::fixture::TestServer;
 use crate::users::access::{PASSWORD, add_user, basic, command, grant, start_with};

@@ -171,8 +171,8 @@ impl Beside {
     }
 }
 
-/// The commit that takes the right also brings what was never to be seen by it: whoever asks, again and again, sees both or neither. `may` is what an answer has that
-/// has the right.
+/// Reads again and again, while each commit that takes the reader's right also inserts a secret: no
+/// answer has the secret. `may` is in the answers that were read with the right.
 async fn sees_one_state<F>(ask: impl Fn(Arc<TestServer>) -> F + Send + 'static, may: &'static str)
 where
     F: Future<Output = String> + Send,
@@ -237,7 +237,8 @@ async fn rules_and_what_sql_reads_are_of_one_state() {
     .await;
 }
 
-/// A right that a commit has taken changes nothing behind that commit, also where the request came before it.
+/// A right that a commit has taken permits no change after that commit, even if the request came
+/// before.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_goes_by_the_rules_of_the_state_that_it_changes() {
     const WRITERS: usize = 4;
@@ -310,7 +311,8 @@ async fn start_with_notes() -> TestServer {
     server
 }
 
-/// A change that has waited for the commit that takes its right, and that brings what was never to be seen by it, does not read that.
+/// A change that waited for a commit which takes its right and inserts a secret does not read the
+/// secret.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_at_postgresqls_port_reads_what_the_rules_of_the_state_that_it_changes_allow() {
     const CLIENTS: usize = 3;

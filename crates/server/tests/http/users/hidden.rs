@@ -1,5 +1,6 @@
-//! Nothing that is hidden shows: two servers whose databases differ in hidden quads alone give whoever does not see these the same answers, byte for byte:
-//! rows, plans, costs, lists, descriptions, feeds, errors, and what came of changes.
+//! Hidden quads do not show: two servers whose databases differ in hidden quads alone give an asker
+//! who does not see these the same answers, byte for byte: rows, plans, costs, lists, descriptions,
+//! feeds, errors, and outcomes of changes.
 
 use crate::client::{Answer, encode, post, query_path, send};
 use crate::fixture::TestServer;
@@ -150,7 +151,7 @@ async fn who_does_not_see_what_two_databases_differ_in_is_told_the_same_by_both(
         let one = send(one, method, &path, &headers, body.as_bytes()).await;
         let other = send(other, method, &path, &headers, body.as_bytes()).await;
         let mut both = [told(&one), told(&other)];
-        // The default graph and the others are read side by side, and come in the order in which they are ready.
+        // The default graph and the others are read concurrently; their order may vary.
         if path == "/graphs" {
             both = both.map(|told| {
                 let (head, body) = told.split_at(told.find("\n<").unwrap());

@@ -1,5 +1,6 @@
-//! Nothing that is hidden shows where what is derived from all data meets who sees a part of it: indices of texts, of trigrams and of places; and where a change names what is hidden.
-//! Two servers differ in hidden quads alone, and tell who does not see these the same: answers, costs, statuses.
+//! Hidden quads do not show through indexes of texts, trigrams and places, nor through changes that
+//! name them. Two servers differ in hidden quads alone, and give an asker who does not see these
+//! the same answers, costs and statuses.
 
 use crate::client::{encode, post, query_path, send};
 use crate::fixture::TestServer;
@@ -236,7 +237,8 @@ async fn how_a_tag_is_written_is_not_decided_by_what_is_hidden_nor_by_others() {
         assert_eq!(told(&one), told(&other), "{method} {path} {body}");
         assert!(!one.text().contains("de-AT"), "{}", one.text());
     }
-    // Who sees all graphs is told how a tag was written first; what it is compared with is the same for everybody.
+    // An asker who sees all graphs gets a tag as it was written first; comparisons of tags are the
+    // same for everybody.
     let root = basic("root", PASSWORD);
     for who in [&ann, &root] {
         let english = "SELECT ?o { GRAPH ?g { ?s ?p ?o } FILTER(LANG(?o) = \"en\") }";

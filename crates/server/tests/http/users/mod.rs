@@ -9,5 +9,6 @@ pub(crate) mod hidden;
 pub(crate) mod hidden_texts;
 pub(crate) mod oidc;
 pub(crate) mod postgres_users;
+pub(crate) mod routes;
 pub(crate) mod scopes;
 pub(crate) mod sql_rules;

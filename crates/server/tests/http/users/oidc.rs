@@ -1,4 +1,4 @@
-//! Tokens of an OpenID provider as `Authorization: Bearer`; what is wrong with tokens is tried beside the code, in `oidc/tests.rs`.
+//! OpenID tokens as `Authorization: Bearer`; `oidc/tests.rs` beside the code has the wrong tokens.
 
 use crate::client::ask;
 use crate::fixture::TestServer;
@@ -87,7 +87,7 @@ async fn a_token_is_the_user_who_was_given_its_identity_and_no_other() {
         (answer.status, answer.text().lines().count() - 1)
     };
     assert_eq!(seen(json!({"sub": "248"})).await, (200, 1));
-    // The provider's names are not ours: neither a user's nor a group's lets it in, however it got them.
+    // The provider's names are not ours: neither a user's nor a group's name lets a token in.
     for name in ["ann", "root", "666", "unknown"] {
         let (status, _) = seen(json!({"sub": name})).await;
         assert_eq!(status, 401, "{name}");

@@ -1,4 +1,5 @@
-//! Users of the database at PostgreSQL's port: who is let in, what they see, and when they are not let in any more.
+//! Users of the database at the PostgreSQL port: who is let in, what they see, and when they are
+//! let in no longer.
 
 use crate::client::{get, post};
 use crate::fixture::TestServer;
@@ -29,7 +30,8 @@ pub(crate) fn table(name: &str) -> Value {
     json!({"table": {"schema": "public", "name": name}})
 }
 
-/// `root` administers; `ann` may read `item` and write `salary`, `bob` nothing, `key` has no password.
+/// The users: `root` administers; `ann` may read `item` and write `salary`, `bob` nothing, `key`
+/// has no password.
 pub(crate) fn users() -> Vec<Value> {
     vec![
         add_user("root", true),
@@ -181,7 +183,8 @@ async fn asks_http(server: &TestServer, name: &str) -> u16 {
         .status
 }
 
-/// What the server says to a client that goes through the exchange without knowing the password: the kinds of its messages, salt and rounds, and the last words.
+/// What the server says to a client that does not know the password: the kinds of its messages,
+/// salt and rounds, and the last message.
 async fn overheard(server: &TestServer, user: &str) -> (String, String, String) {
     let mut stream = TcpStream::connect(server.postgres.unwrap()).await.unwrap();
     let mut greeting = 196_608_i32.to_be_bytes().to_vec();
@@ -354,7 +357,7 @@ async fn limits_hold_here_too() {
     cancel.cancel_query(NoTls).await.unwrap();
     assert_eq!(refused(running.await.unwrap()).0, "57014");
     assert_eq!(value(&other, "select 1").await, "1");
-    // A connection without a statement holds no place, whatever it has run: neither from itself nor from others.
+    // A connection without a statement takes no place, whatever it has run.
     assert_eq!(value(&other, "select 2").await, "2");
     let third = connected(&server, "ann").await;
     assert_eq!(value(&third, "select 3").await, "3");

@@ -1,5 +1,5 @@
-//! Who may not see all graphs: what they read, the tags of it, and that they change nothing. A layer around the server tells who asks,
-//! as access control will.
+//! Askers who see only some graphs: what they read, their ETags, and that they change nothing. A
+//! layer around the server sets the asker, in place of access control.
 
 use crate::client::{Answer, exchange, get, post, query_path, request, send};
 use crate::fixture::TestServer;

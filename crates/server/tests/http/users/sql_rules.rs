@@ -1,4 +1,4 @@
-//! SQL over HTTP by who asks: tables, views and graphs that they may read, and what they may change.
+//! SQL over HTTP by asker: tables, views and graphs that they may read, and what they may change.
 
 use crate::client::{Answer, ask, post};
 use crate::fixture::TestServer;
