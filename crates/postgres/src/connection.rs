@@ -292,11 +292,12 @@ impl Connection {
         }
         answer.give_up();
         let host = &self.shared.host;
-        let second = async { Ok(host.second_try().await) };
-        let Ok(second) = guard.run(wire, second).await? else {
+        let session = self.session.clone();
+        let second = async { Ok(host.second_try(&session).await) };
+        let Ok((second, _turn)) = guard.run(wire, second).await? else {
             return Err(refusal.into());
         };
-        let again = guard.run(wire, again(self.session.clone())).await?;
+        let again = guard.run(wire, again(session.clone())).await?;
         let Outcome::Query(rows) = again else {
             return Err(refusal.into());
         };

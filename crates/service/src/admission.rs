@@ -12,6 +12,7 @@
 //! have their second try one after the other, in the *narrow lane*.
 
 use crate::errors::ServiceError;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -34,11 +35,26 @@ pub struct Admission {
 /// The right to run a query; held while the query runs.
 #[derive(Debug)]
 pub struct AdmissionPermit {
-    _permit: OwnedSemaphorePermit,
+    /// None while the query waits for its second try.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    running: Arc<Semaphore>,
     narrow: Arc<Semaphore>,
 }
 
 impl AdmissionPermit {
+    /// Gives the turn back while its query waits for others.
+    pub(crate) fn leave(&self) {
+        drop(self.permit.lock().take());
+    }
+
+    /// Waits for a turn again, for as long as the caller waits.
+    pub(crate) async fn again(&self) -> Result<(), ServiceError> {
+        let permit = Arc::clone(&self.running).acquire_owned().await;
+        let permit = permit.map_err(|_closed| ServiceError::Stopping)?;
+        *self.permit.lock() = Some(permit);
+        Ok(())
+    }
+
     /// The lock of the narrow lane; its holder may have a second try (see `second_try`).
     pub(crate) fn narrow_lane(&self) -> &Arc<Semaphore> {
         &self.narrow
@@ -91,7 +107,8 @@ impl Admission {
 
     fn of(&self, permit: OwnedSemaphorePermit) -> AdmissionPermit {
         AdmissionPermit {
-            _permit: permit,
+            permit: Mutex::new(Some(permit)),
+            running: Arc::clone(&self.running),
             narrow: Arc::clone(&self.narrow),
         }
     }

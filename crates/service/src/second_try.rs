@@ -8,11 +8,14 @@
 //! run one after the other. Tasks give a failed statement's memory back bit by bit as they end. So
 //! a second try begins when next to nothing is held, or after a moment. Each protocol runs its
 //! statement again by itself; it knows what it has sent.
+//!
+//! A statement that waits for its second try holds no turn: others run meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use orrery_sparql::{MemoryPool, OwnShare};
+use orrery_sql::{Session, Turn};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -25,9 +28,6 @@ use crate::service::Service;
 const GIVEN_BACK_MAX: Duration = Duration::from_secs(1);
 /// Interval between checks of the memory.
 const LOOK_STEP: Duration = Duration::from_millis(5);
-
-/// Longest wait of a port's statement for the lane: it holds a turn meanwhile, which others want.
-const LANE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The right to a second try; held until its first rows are there, or it has failed.
 #[derive(Debug)]
@@ -44,7 +44,10 @@ impl SecondTry {
         turn: &AdmissionPermit,
         memory: &Arc<dyn MemoryPool>,
     ) -> Result<Self, ServiceError> {
-        Self::in_lane(turn.narrow_lane(), memory).await
+        turn.leave();
+        let second = Self::in_lane(turn.narrow_lane(), memory).await?;
+        turn.again().await?;
+        Ok(second)
     }
 
     async fn in_lane(
@@ -63,19 +66,45 @@ impl SecondTry {
 }
 
 impl Service {
-    /// Waits for the right to a second try of a statement that has its turn.
+    /// Waits for the right to a second try of a statement of a session, and for a new turn of it.
     ///
     /// # Errors
-    /// When the server stops, or others have theirs for long.
-    pub async fn second_try(&self) -> Result<SecondTry, ServiceError> {
+    /// When the server stops, or there is no turn to be had.
+    pub async fn second_try(&self, session: &Session) -> Result<(SecondTry, Turn), ServiceError> {
+        session.leave_place();
         let memory = self.engine.runtime().memory().operators();
-        let second = SecondTry::in_lane(self.admission.narrow_lane(), memory);
-        let second = tokio::time::timeout(LANE_WAIT_MAX, second).await;
-        second.unwrap_or_else(|_elapsed| {
-            let message = "other statements have their second try; try again in a moment";
-            Err(ServiceError::MemoryBusy {
-                message: message.to_owned(),
-            })
-        })
+        let second = SecondTry::in_lane(self.admission.narrow_lane(), memory).await?;
+        Ok((second, self.turn_of(session).await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::Admission;
+    use datafusion_execution::memory_pool::UnboundedMemoryPool;
+
+    #[tokio::test]
+    async fn who_waits_for_a_second_try_holds_no_turn() {
+        let admission = Admission::new(1, 1);
+        let memory: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let first = admission.turn().await.unwrap();
+        let lane = Arc::clone(admission.narrow_lane()).acquire_owned().await;
+        let second = SecondTry::of_turn(&first, &memory);
+        tokio::pin!(second);
+        assert!(futures::poll!(&mut second).is_pending());
+        assert_eq!(admission.running(), 0);
+        let other = admission.turn().await.unwrap();
+        drop(lane);
+        // The lane is free, and the one turn is another's.
+        assert!(futures::poll!(&mut second).is_pending());
+        drop(other);
+        let _second = second.await.unwrap();
+        assert_eq!(admission.running(), 1);
+        assert!(
+            Arc::clone(admission.narrow_lane())
+                .try_acquire_owned()
+                .is_err()
+        );
     }
 }

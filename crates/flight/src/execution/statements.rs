@@ -153,7 +153,7 @@ impl Call {
                 {
                     drop(rows);
                     let again = async {
-                        let Ok(second) = host.second_try().await else {
+                        let Ok((second, turn)) = host.second_try(&session).await else {
                             return Err(status);
                         };
                         let outcome = session.run(&prepared, &values).await;
@@ -164,7 +164,12 @@ impl Call {
                         let first = rows.next().await;
                         // Others have their second try while the client takes its rows.
                         drop(second);
-                        Ok(futures::stream::iter(first).chain(rows).boxed())
+                        let rows = futures::stream::iter(first).chain(rows);
+                        Ok(rows
+                            .inspect(move |_| {
+                                let _ = &turn;
+                            })
+                            .boxed())
                     };
                     again
                         .await

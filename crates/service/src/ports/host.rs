@@ -114,8 +114,8 @@ impl Host {
     /// before any of its rows was sent.
     ///
     /// # Errors
-    /// When the server stops.
-    pub async fn second_try(&self) -> Result<SecondTry, ServiceError> {
-        self.service.second_try().await
+    /// When the server stops, or there is no turn to be had.
+    pub async fn second_try(&self, session: &Session) -> Result<(SecondTry, Turn), ServiceError> {
+        self.service.second_try(session).await
     }
 }

@@ -166,7 +166,7 @@ impl Session {
     }
 
     /// Gives the place up, for the statement waits from now on.
-    pub(crate) fn leave_place(&self) {
+    pub fn leave_place(&self) {
         let place = std::mem::take(&mut *self.place.lock());
         place.leave();
     }
