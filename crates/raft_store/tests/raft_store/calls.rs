@@ -77,7 +77,14 @@ async fn any_member_calls_any_other_and_itself() {
     cluster.stop(3).await;
     let one = &cluster.nodes[&1];
     assert_eq!(one.peers().len(), 3);
-    let gone = call(one, 3, "echo", "").await;
+    // A connection that was kept may be found closed only when it is used: then nobody can say
+    // whether the handler has seen the call. There are at most as many of them as calls before.
+    let mut gone = call(one, 3, "echo", "").await;
+    for _ in 0..8 {
+        if matches!(gone, Err(CallError::BrokenOff { .. })) {
+            gone = call(one, 3, "echo", "").await;
+        }
+    }
     assert!(
         matches!(gone, Err(CallError::Unreachable { .. })),
         "{gone:?}"
