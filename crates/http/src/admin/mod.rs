@@ -29,7 +29,7 @@ use orrery_access::{Command, Done, Error, Listing, UserId};
 use crate::edge::access_log::log_access;
 use crate::edge::around::{self, Edge};
 use crate::edge::guard::HostRule;
-use crate::request::media_type;
+use crate::request::{body, media_type};
 use crate::route::Forwarding::Here;
 use crate::route::Metering::Free;
 use crate::route::Right;
@@ -133,8 +133,8 @@ async fn change(request: HttpRequest, body: Body) -> Result<Response, ServiceErr
             "a command is `application/json`".to_owned(),
         ));
     }
-    let body = axum::body::to_bytes(body, COMMAND_BYTES_MAX).await;
-    let body = body.map_err(|error| ServiceError::bad_request(error.to_string()))?;
+    let body = body::read(&state.engine, &parts, body, COMMAND_BYTES_MAX).await?;
+    let (body, _memory) = body.into_text(COMMAND_BYTES_MAX, 1)?;
     let command = serde_json::from_slice::<Command>(&body)
         .map_err(|error| ServiceError::bad_request(format!("not a command: {error}")))?;
     let rights = around::rights(&parts);
