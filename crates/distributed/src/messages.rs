@@ -19,6 +19,7 @@ use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use datafusion_common::Result;
+use orrery_wire_fields::{FieldReader, FieldWriter};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -56,37 +57,22 @@ pub(crate) enum Request {
 
 impl Request {
     pub(crate) fn to_bytes(&self, description: &[u8]) -> Result<Bytes> {
-        let json = serde_json::to_vec(self).map_err(|error| damaged(&error))?;
-        let length = u32::try_from(json.len()).map_err(|error| damaged(&error))?;
-        let mut bytes = BytesMut::with_capacity(4 + json.len() + description.len());
-        bytes.put_u32_le(length);
-        bytes.put_slice(&json);
-        bytes.put_slice(description);
-        Ok(bytes.freeze())
+        let mut fields = FieldWriter::default();
+        fields.json(self).map_err(|error| damaged(&error))?;
+        fields.rest(description);
+        Ok(fields.finish())
     }
 
     /// The request, and the description behind it.
-    pub(crate) fn from_bytes(mut bytes: Bytes) -> Result<(Self, Bytes)> {
-        let json = prefixed(&mut bytes)?;
-        let request = serde_json::from_slice(&json).map_err(|error| damaged(&error))?;
-        Ok((request, bytes))
+    pub(crate) fn from_bytes(bytes: Bytes) -> Result<(Self, Bytes)> {
+        let mut fields = FieldReader::new(bytes);
+        let request = fields.json().map_err(|error| damaged(&error))?;
+        Ok((request, fields.rest()))
     }
 }
 
 fn damaged(error: &dyn std::fmt::Display) -> Error {
     Error::Damaged(error.to_string())
-}
-
-/// Takes what stands behind its length.
-fn prefixed(bytes: &mut Bytes) -> Result<Bytes> {
-    let (length, _) = bytes
-        .split_first_chunk::<4>()
-        .ok_or_else(|| damaged(&"it is too short"))?;
-    let end = 4 + u32::from_le_bytes(*length) as usize;
-    if end > bytes.len() {
-        return Err(damaged(&"it is shorter than it says").into());
-    }
-    Ok(bytes.split_to(end).slice(4..))
 }
 
 /// Takes what stands before its length, at the end.

@@ -127,6 +127,12 @@ impl From<Error> for object_store::Error {
     }
 }
 
+impl From<orrery_wire_fields::FieldError> for Error {
+    fn from(error: orrery_wire_fields::FieldError) -> Self {
+        Self::Message(error.to_string())
+    }
+}
+
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::Message(error.to_string())

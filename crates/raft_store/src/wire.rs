@@ -10,11 +10,12 @@
 
 use std::collections::VecDeque;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
+use orrery_wire_fields::{FieldReader, FieldWriter};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::types::{finish_blobs, start_blobs};
 
 /// Lays a value out.
@@ -24,64 +25,35 @@ pub(crate) fn pack<T: Serialize>(value: &T) -> Result<Bytes> {
     let blobs = finish_blobs();
     let header = header?;
     let bytes = 8 + 4 * blobs.len() + header.len() + blobs.iter().map(Bytes::len).sum::<usize>();
-    let mut out = BytesMut::with_capacity(bytes);
-    out.put_u32_le(length(header.len())?);
-    out.put_u32_le(length(blobs.len())?);
+    let mut fields = FieldWriter::with_capacity(bytes);
+    fields.count(header.len())?;
+    fields.count(blobs.len())?;
     for blob in &blobs {
-        out.put_u32_le(length(blob.len())?);
+        fields.count(blob.len())?;
     }
-    out.put_slice(&header);
+    fields.rest(&header);
     for blob in &blobs {
-        out.put_slice(blob);
+        fields.rest(blob);
     }
-    Ok(out.freeze())
+    Ok(fields.finish())
 }
 
 /// Reads what [`pack`] laid out.
 pub(crate) fn unpack<T: DeserializeOwned>(message: &Bytes) -> Result<T> {
-    let header_bytes = u32_at(message, 0)?;
-    let blobs = u32_at(message, 4)?;
-    let mut at = blobs
-        .checked_mul(4)
-        .and_then(|bytes| bytes.checked_add(8))
-        .ok_or_else(cut)?;
-    let header = at..at.checked_add(header_bytes).ok_or_else(cut)?;
-    if header.end > message.len() {
-        return Err(cut());
+    let mut fields = FieldReader::new(message.clone());
+    let header_bytes = fields.count()?;
+    let number = fields.count()?;
+    let mut lengths = FieldReader::new(fields.take(number.saturating_mul(4))?);
+    let header = fields.take(header_bytes)?;
+    let mut found = VecDeque::with_capacity(number);
+    for _ in 0..number {
+        found.push_back(fields.take(lengths.count()?)?);
     }
-    at = header.end;
-    let mut found = VecDeque::with_capacity(blobs);
-    for number in 0..blobs {
-        let end = at
-            .checked_add(u32_at(message, 8 + 4 * number)?)
-            .filter(|&end| end <= message.len())
-            .ok_or_else(cut)?;
-        found.push_back(message.slice(at..end));
-        at = end;
-    }
-    if at != message.len() {
-        return Err(Error::Message("there are bytes after its end".to_owned()));
-    }
+    fields.end()?;
     start_blobs(found);
-    let value = serde_json::from_slice(&message[header]);
+    let value = serde_json::from_slice(&header);
     finish_blobs();
     Ok(value?)
-}
-
-fn length(value: usize) -> Result<u32> {
-    u32::try_from(value).map_err(|_| Error::Message("a part has more than 4 GiB".to_owned()))
-}
-
-fn u32_at(message: &Bytes, at: usize) -> Result<usize> {
-    let bytes = message
-        .get(at..at + 4)
-        .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(cut)?;
-    Ok(u32::from_le_bytes(bytes) as usize)
-}
-
-fn cut() -> Error {
-    Error::Message("it is cut short".to_owned())
 }
 
 #[cfg(test)]

@@ -9,19 +9,21 @@
 //! Each other one goes once for each partition, before the first batch that has it. Ids are in
 //! columns of solutions, and at the beginning of some states of aggregates ([`ID_STATE`]).
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, AsArray as _, LargeBinaryArray, LargeBinaryBuilder, RecordBatch, UInt64Array,
 };
 use arrow::datatypes::{DataType, Schema, UInt64Type};
-use bytes::{BufMut as _, Bytes, BytesMut};
-use datafusion_common::{DataFusionError, Result, exec_datafusion_err};
+use bytes::Bytes;
+use datafusion_common::{DataFusionError, Result};
 use hashbrown::{HashMap, HashSet};
 use orrery_distributed::{Incoming, Outgoing, Translation};
 use orrery_operators::aggregate::ID_STATE;
 use orrery_operators::context::QueryContext;
 use orrery_term::{LanguageTags, TermId, TermKind, parse_key, write_key};
+use orrery_wire_fields::{FieldReader, FieldWriter};
 
 /// The terms of one process's part of a query.
 pub(crate) struct ForeignTerms {
@@ -126,8 +128,8 @@ impl Outgoing for Writer {
         if new.is_empty() && tags.len() == self.tags {
             return Ok(Bytes::new());
         }
-        let mut note = BytesMut::new();
-        note.put_u32_le(length(new.len())?);
+        let mut note = FieldWriter::default();
+        note.count(new.len()).map_err(damaged)?;
         let mut key = Vec::new();
         for bits in new {
             let term = self
@@ -136,22 +138,21 @@ impl Outgoing for Writer {
                 .map_err(external)?;
             key.clear();
             write_key(&term, &mut key);
-            note.put_u64_le(bits);
-            note.put_u32_le(length(key.len())?);
-            note.put_slice(&key);
+            note.number(bits);
+            note.bytes(&key).map_err(damaged)?;
         }
         self.tags = tags.len();
-        note.put_u32_le(length(tags.len())?);
+        note.count(tags.len()).map_err(damaged)?;
         for tag in tags {
-            note.put_u32_le(length(tag.len())?);
-            note.put_slice(tag.as_bytes());
+            note.bytes(tag.as_bytes()).map_err(damaged)?;
         }
-        Ok(note.freeze())
+        Ok(note.finish())
     }
 }
 
-fn length(length: usize) -> Result<u32> {
-    u32::try_from(length).map_err(|error| DataFusionError::External(Box::new(error)))
+fn damaged(error: impl Display) -> DataFusionError {
+    let message = format!("a note of terms: {error}");
+    orrery_distributed::Error::Damaged(message).into()
 }
 
 fn external(error: orrery_operators::Error) -> DataFusionError {
@@ -165,57 +166,23 @@ struct Reader {
     known: HashMap<u64, u64>,
 }
 
-/// Takes a number, or bytes behind their length.
-struct Fields(Bytes);
-
-impl Fields {
-    fn take(&mut self, bytes: usize) -> Result<Bytes> {
-        match bytes <= self.0.len() {
-            true => Ok(self.0.split_to(bytes)),
-            false => Err(exec_datafusion_err!(
-                "a note of terms from another process ends too soon"
-            )),
-        }
-    }
-
-    fn number(&mut self) -> Result<u32> {
-        let bytes = self.take(4)?;
-        Ok(bytes
-            .iter()
-            .rev()
-            .fold(0, |number, byte| number << 8 | u32::from(*byte)))
-    }
-
-    fn id(&mut self) -> Result<u64> {
-        let bytes = self.take(8)?;
-        Ok(bytes
-            .iter()
-            .rev()
-            .fold(0, |number, byte| number << 8 | u64::from(*byte)))
-    }
-
-    fn text(&mut self) -> Result<Bytes> {
-        let length = self.number()?;
-        self.take(length as usize)
-    }
-}
-
 impl Incoming for Reader {
     fn learn(&mut self, note: &Bytes) -> Result<()> {
         if note.is_empty() {
             return Ok(());
         }
-        let mut fields = Fields(note.clone());
-        for _ in 0..fields.number()? {
-            let (bits, key) = (fields.id()?, fields.text()?);
+        let mut fields = FieldReader::new(note.clone());
+        for _ in 0..fields.count().map_err(damaged)? {
+            let bits = fields.number().map_err(damaged)?;
+            let key = fields.bytes().map_err(damaged)?;
             let term =
                 parse_key(&key).map_err(|error| DataFusionError::External(Box::new(error)))?;
             let id = self.context.intern(&term).map_err(external)?;
             self.known.insert(bits, id.bits());
         }
         let mut tags = Vec::new();
-        for _ in 0..fields.number()? {
-            let tag = fields.text()?;
+        for _ in 0..fields.count().map_err(damaged)? {
+            let tag = fields.bytes().map_err(damaged)?;
             tags.push(String::from_utf8_lossy(&tag).into_owned());
         }
         let tags: LanguageTags = tags.iter().map(String::as_str).collect();
@@ -259,9 +226,7 @@ impl Reader {
             return Ok(bits);
         }
         let known = self.known.get(&bits).copied();
-        known.ok_or_else(|| {
-            exec_datafusion_err!("a term came from another process without its text")
-        })
+        known.ok_or_else(|| damaged("a term came without its text"))
     }
 
     fn states(&self, states: &LargeBinaryArray) -> Result<LargeBinaryArray> {

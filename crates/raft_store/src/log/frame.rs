@@ -13,8 +13,9 @@
 //! a frame that is not whole is the last one of the last file (a torn tail, which nobody was told
 //! of), or it is damage: then a whole frame follows somewhere behind it.
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use crc32c::{crc32c, crc32c_append};
+use orrery_wire_fields::{FieldReader, FieldWriter};
 
 use crate::error::{Error, Result};
 use crate::types::{Entry, LogId};
@@ -50,20 +51,17 @@ pub(crate) fn encode_entries(
     committed: Option<LogId>,
     entries: &[Entry],
 ) -> Result<(Bytes, Vec<usize>)> {
-    let mut body = BytesMut::new();
-    body.put_u64_le(entries.first().map_or(0, |entry| entry.log_id.index));
-    let committed = serde_json::to_vec(&committed)?;
-    body.put_u32_le(length(committed.len())?);
-    body.put_slice(&committed);
-    body.put_u32_le(length(entries.len())?);
+    let mut body = FieldWriter::default();
+    body.number(entries.first().map_or(0, |entry| entry.log_id.index));
+    body.json(&committed)?;
+    body.count(entries.len())?;
     let mut sizes = Vec::with_capacity(entries.len());
     for entry in entries {
         let packed = wire::pack(entry)?;
-        body.put_u32_le(length(packed.len())?);
-        body.put_slice(&packed);
+        body.bytes(&packed)?;
         sizes.push(packed.len());
     }
-    Ok((frame(1, &body)?, sizes))
+    Ok((frame(1, &body.finish())?, sizes))
 }
 
 /// Lays out that the log is cut.
@@ -111,25 +109,20 @@ pub(crate) fn decode(file: &Bytes, at: usize) -> Result<Found> {
     let Some(end) = whole(file, at) else {
         return Ok(Found::Broken);
     };
-    let mut body = file.slice(at + HEADER_BYTES + 1..end);
+    let body = file.slice(at + HEADER_BYTES + 1..end);
     let frame = match file[at + HEADER_BYTES] {
         1 => {
-            need(&body, 12)?;
-            body.advance(8);
-            let committed = serde_json::from_slice(&part(&mut body)?)?;
-            need(&body, 4)?;
-            let number = body.get_u32_le();
+            let mut body = FieldReader::new(body);
+            let _index = body.number()?;
+            let committed = body.json()?;
             let mut entries = Vec::new();
-            for _ in 0..number {
-                let packed = part(&mut body)?;
+            for _ in 0..body.count()? {
+                let packed = body.bytes()?;
                 entries.push((wire::unpack(&packed)?, packed.len()));
             }
             Frame::Entries { committed, entries }
         }
-        2 => {
-            need(&body, 8)?;
-            Frame::Cut(body.get_u64_le())
-        }
+        2 => Frame::Cut(FieldReader::new(body).number()?),
         3 => Frame::Purged(serde_json::from_slice(&body)?),
         kind => {
             return Err(Error::Message(format!(
@@ -181,22 +174,6 @@ fn u32_at(file: &Bytes, at: usize) -> Option<usize> {
     file.get(at..at + 4)
         .and_then(|bytes| bytes.try_into().ok())
         .map(|bytes| u32::from_le_bytes(bytes) as usize)
-}
-
-/// A part with its length in front.
-fn part(body: &mut Bytes) -> Result<Bytes> {
-    need(body, 4)?;
-    let length = body.get_u32_le() as usize;
-    need(body, length)?;
-    Ok(body.split_to(length))
-}
-
-fn need(body: &Bytes, bytes: usize) -> Result<()> {
-    if body.len() < bytes {
-        Err(Error::Message("a frame's body is too short".to_owned()))
-    } else {
-        Ok(())
-    }
 }
 
 fn length(value: usize) -> Result<u32> {

@@ -129,7 +129,7 @@ struct Division<'s> {
     streams: usize,
     text: &'s str,
     /// The first bytes of each description.
-    statement: Vec<u8>,
+    statement: bytes::Bytes,
 }
 
 impl Division<'_> {

@@ -11,11 +11,12 @@
 //! them its plan is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use bytes::Bytes;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, Result, ScalarValue};
-use serde::de::DeserializeOwned;
+use orrery_wire_fields::{FieldReader, FieldWriter};
 use serde::{Deserialize, Serialize};
 
 use crate::values::value_row::{ToldValues, row_from_bytes, row_to_bytes};
@@ -60,29 +61,31 @@ pub(super) fn statement_bytes(
     stated: &Stated,
     parameters: &[ScalarValue],
     told: &[Option<DataType>],
-) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    push(&mut bytes, &json(stated)?)?;
-    push(&mut bytes, &row_to_bytes(told, parameters)?)?;
-    Ok(bytes)
+) -> Result<Bytes> {
+    let mut fields = FieldWriter::default();
+    fields.json(stated).map_err(damaged)?;
+    let row = row_to_bytes(told, parameters)?;
+    fields.bytes(&row).map_err(damaged)?;
+    Ok(fields.finish())
 }
 
 /// The bytes of a part of a statement whose own bytes are these.
 pub(super) fn part_bytes(statement: &[u8], part: &Part, values: &[ScalarValue]) -> Result<Bytes> {
-    let mut bytes = statement.to_vec();
-    push(&mut bytes, &json(part)?)?;
-    bytes.extend(row_to_bytes(&[], values)?);
-    Ok(bytes.into())
+    let mut fields = FieldWriter::default();
+    fields.rest(statement);
+    fields.json(part).map_err(damaged)?;
+    fields.rest(&row_to_bytes(&[], values)?);
+    Ok(fields.finish())
 }
 
 impl Description {
     pub(super) fn of_bytes(bytes: &Bytes) -> Result<Self> {
-        let mut rest = bytes.clone();
-        let stated = of_json(&take(&mut rest)?)?;
-        let (told, parameters) = of_row(&take(&mut rest)?)?;
-        let key = bytes.slice(..bytes.len() - rest.len());
-        let part = of_json(&take(&mut rest)?)?;
-        let (_, values) = of_row(&rest)?;
+        let mut fields = FieldReader::new(bytes.clone());
+        let stated = fields.json().map_err(damaged)?;
+        let (told, parameters) = of_row(&fields.bytes().map_err(damaged)?)?;
+        let key = bytes.slice(..bytes.len() - fields.left());
+        let part = fields.json().map_err(damaged)?;
+        let (_, values) = of_row(&fields.rest())?;
         Ok(Self {
             stated,
             parameters,
@@ -94,39 +97,13 @@ impl Description {
     }
 }
 
-fn json(value: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|error| DataFusionError::External(Box::new(error)))
-}
-
-fn of_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| DataFusionError::External(Box::new(error)))
-}
-
-fn push(bytes: &mut Vec<u8>, piece: &[u8]) -> Result<()> {
-    let length = u32::try_from(piece.len()).map_err(|_| damaged("is too long"))?;
-    bytes.extend(length.to_le_bytes());
-    bytes.extend(piece);
-    Ok(())
-}
-
-/// Takes a piece off the front.
-fn take(bytes: &mut Bytes) -> Result<Bytes> {
-    let length = bytes.split_first_chunk().map(|(length, _)| *length);
-    let length = length.ok_or_else(|| damaged("ends early"))?;
-    let end = (u32::from_le_bytes(length) as usize).saturating_add(length.len());
-    if end > bytes.len() {
-        return Err(damaged("ends early"));
-    }
-    Ok(bytes.split_to(end).slice(length.len()..))
-}
-
-fn damaged(what: &str) -> DataFusionError {
-    let message = format!("a statement's description {what}");
+fn damaged(what: impl Display) -> DataFusionError {
+    let message = format!("a statement's description: {what}");
     orrery_distributed::Error::Damaged(message).into()
 }
 
 fn of_row(bytes: &[u8]) -> Result<ToldValues> {
-    row_from_bytes(bytes)?.ok_or_else(|| damaged("has no row of values"))
+    row_from_bytes(bytes)?.ok_or_else(|| damaged("it has no row of values"))
 }
 
 #[cfg(test)]

@@ -7,13 +7,14 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::common::{DataFusionError, ScalarValue};
+use orrery_wire_fields::{FieldReader, FieldWriter};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -140,24 +141,17 @@ pub(super) enum Told {
 
 /// A message with what is behind it.
 pub(super) fn to_bytes<T: Serialize>(said: &T, behind: &[u8]) -> Result<Bytes> {
-    let json = serde_json::to_vec(said).map_err(|error| damaged(&error))?;
-    let length = u32::try_from(json.len()).map_err(|error| damaged(&error))?;
-    let mut bytes = BytesMut::with_capacity(4 + json.len() + behind.len());
-    bytes.put_u32_le(length);
-    bytes.put_slice(&json);
-    bytes.put_slice(behind);
-    Ok(bytes.freeze())
+    let mut fields = FieldWriter::default();
+    fields.json(said).map_err(|error| damaged(&error))?;
+    fields.rest(behind);
+    Ok(fields.finish())
 }
 
 /// A message, and what is behind it.
-pub(super) fn from_bytes<T: DeserializeOwned>(mut bytes: Bytes) -> Result<(T, Bytes)> {
-    let length = bytes.split_first_chunk::<4>();
-    let length = length.map(|(length, _)| 4 + u32::from_le_bytes(*length) as usize);
-    let length = length.filter(|length| *length <= bytes.len());
-    let length = length.ok_or_else(|| damaged(&"it is cut off"))?;
-    let json = bytes.split_to(length);
-    let said = serde_json::from_slice(&json[4..]).map_err(|error| damaged(&error))?;
-    Ok((said, bytes))
+pub(super) fn from_bytes<T: DeserializeOwned>(bytes: Bytes) -> Result<(T, Bytes)> {
+    let mut fields = FieldReader::new(bytes);
+    let said = fields.json().map_err(|error| damaged(&error))?;
+    Ok((said, fields.rest()))
 }
 
 /// What came is no such message.
