@@ -62,6 +62,7 @@ use crate::semantics::casts::keep_casts_apart;
 use crate::semantics::column_names::{name_columns, shown_rows};
 use crate::semantics::distinct_on::with_keys_in_order;
 use crate::semantics::lone_selects::without_lone_selects;
+use crate::semantics::rows::with_rows_compared;
 use crate::semantics::rules::settled;
 use crate::semantics::using::name_used_columns;
 use crate::transactions::old_states::OldStates;
@@ -222,6 +223,7 @@ impl Planner {
             name_columns(&mut statement);
             if let Some(parsed) = parsed(&mut statement) {
                 without_lone_selects(parsed);
+                with_rows_compared(parsed)?;
                 // Behind the names of columns, to which a number is one.
                 with_types_of_numbers(parsed);
                 with_local_times(parsed);
@@ -577,6 +579,7 @@ pub(crate) fn expression(
 ) -> Result<Arc<dyn PhysicalExpr>> {
     let mut expr = expr.clone();
     with_precisions(&mut expr);
+    with_rows_compared(&mut expr)?;
     with_types_of_numbers(&mut expr);
     with_local_times(&mut expr);
     let written = ast::ExprWithAlias { expr, alias: None };

@@ -21,3 +21,4 @@ mod session;
 mod statements;
 mod touches;
 mod transactions;
+mod unknown;

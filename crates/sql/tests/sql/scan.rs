@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::common::Numbers;
 use datafusion::arrow::array::{
     Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, Float32Array,
     Float64Array, Int16Array, Int32Array, Int64Array, RecordBatch, StringViewArray,
@@ -56,32 +57,6 @@ const NAMES: &[&str] = &["", "a", "ab", "b\u{0}c"];
 
 const fn decimal(precision: u8, scale: u8) -> ColumnType {
     ColumnType::Decimal { precision, scale }
-}
-
-/// Numbers that follow from a seed.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn some<T>(&mut self, value: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        (self.below(8) > 0).then(|| value(self))
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
 }
 
 fn definition() -> TableDefinition {

@@ -167,6 +167,7 @@ files! {
     update_delete
     foreign_keys
     alter_table
+    rows
     indexes_views_schemas
     conflict
     transactions
