@@ -17,7 +17,7 @@ use datafusion_physical_expr::Partitioning;
 use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use crate::node::node_methods;
+use orrery_plan_node::node_methods;
 
 /// Some of the partitions into which rows are divided here.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::links::Links;
-use crate::node::node_methods;
+use orrery_plan_node::node_methods;
 
 /// Where an exchange finds the processes, once it is known.
 pub(crate) type Place = Arc<OnceLock<Arc<Links>>>;
@@ -103,7 +103,7 @@ impl DisplayAs for ExchangeExec {
 }
 
 impl ExecutionPlan for ExchangeExec {
-    node_methods!("ExchangeExec", leaf);
+    node_methods!("ExchangeExec", leaf, own metrics);
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let links = self.place.get();

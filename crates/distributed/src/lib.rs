@@ -33,7 +33,6 @@ mod language;
 mod links;
 mod messages;
 mod network;
-mod node;
 mod outputs;
 mod owners;
 mod pick;

@@ -24,7 +24,7 @@ use hashbrown::HashMap;
 
 use crate::divided_here::DividedHereExec;
 use crate::language::Rules;
-use crate::node::node_methods;
+use orrery_plan_node::node_methods;
 
 type Plan = Arc<dyn ExecutionPlan>;
 

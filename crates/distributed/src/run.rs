@@ -34,10 +34,10 @@ use crate::language::{OwnPart, OwnParts, Rules, Translation};
 use crate::links::Links;
 use crate::messages::Request;
 use crate::network::{Answer, NetworkError};
-use crate::node::node_methods;
 use crate::pick::count;
 use crate::stages::Stages;
 use crate::worker::{Opened, Workers};
+use orrery_plan_node::node_methods;
 
 /// How often a query is begun with workers.
 const ATTEMPTS: usize = 3;

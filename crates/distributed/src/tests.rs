@@ -30,7 +30,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt as _, TryStreamExt as _};
 
 use super::*;
-use crate::node::node_methods;
+use orrery_plan_node::node_methods;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -96,7 +96,7 @@ impl DisplayAs for Numbers {
 }
 
 impl ExecutionPlan for Numbers {
-    node_methods!("Numbers", leaf);
+    node_methods!("Numbers", leaf, own metrics);
 
     fn execute(
         &self,

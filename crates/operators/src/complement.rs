@@ -36,9 +36,9 @@ use futures::{StreamExt, TryStreamExt};
 use orrery_runtime::Pace;
 
 use crate::aggregate::{has_small_states, is_order_free};
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{id_columns, plan_properties};
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Nodes that are merged at a time.
 const NODES_PER_BATCH: usize = 8_192;

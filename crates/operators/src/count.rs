@@ -17,10 +17,10 @@ use orrery_term::TermId;
 
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::pattern::{GraphScope, QuadPattern, Slot, describe_pattern};
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
+use orrery_plan_node::node_methods;
 
 /// The number of solutions of a pattern, if a range of some permutation has exactly that length.
 ///

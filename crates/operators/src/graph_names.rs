@@ -19,9 +19,9 @@ use orrery_term::TermId;
 
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
+use orrery_plan_node::node_methods;
 
 /// Names per batch.
 const NAMES_PER_BATCH: usize = 1_024;

@@ -38,8 +38,9 @@ mod error;
 pub mod graph_names;
 pub mod join;
 pub mod kept;
-mod node;
 mod node_metrics;
+#[cfg(test)]
+mod node_tests;
 pub mod nodes;
 #[cfg(test)]
 #[path = "../../expressions/src/oracle.rs"]

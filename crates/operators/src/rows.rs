@@ -13,9 +13,9 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use orrery_term::{TermId, TermKind};
 
 use crate::error::Error;
-use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
+use orrery_plan_node::node_methods;
 
 /// The plan node of given solutions, in their order.
 #[derive(Debug)]

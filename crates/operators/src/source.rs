@@ -19,9 +19,9 @@ use futures::stream::BoxStream;
 use orrery_term::TermId;
 
 use crate::context::QueryContext;
-use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
+use orrery_plan_node::node_methods;
 
 /// A source of solutions.
 pub trait SolutionSource: fmt::Debug + Send + Sync {

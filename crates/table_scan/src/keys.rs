@@ -1,5 +1,6 @@
 //! The plan node that collects passing keys into a bit set (`key_bits`).
 
+use orrery_plan_node::{Passing, passing_methods};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,14 +9,12 @@ use std::task::{Context, Poll, ready};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result, Statistics};
+use datafusion::common::{Result, Statistics};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode;
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{Stream, StreamExt};
 
@@ -50,25 +49,21 @@ impl DisplayAs for KeysExec {
     }
 }
 
-impl ExecutionPlan for KeysExec {
-    fn name(&self) -> &str {
-        "KeysExec"
+impl Passing for KeysExec {
+    fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
     }
+
+    fn over(&self, input: Arc<dyn ExecutionPlan>, _: ChildrenPropertiesMode) -> Result<Self> {
+        Ok(Self::new(input, self.keys.clone()))
+    }
+}
+
+impl ExecutionPlan for KeysExec {
+    passing_methods!(|_| "KeysExec", own rows);
 
     fn properties(&self) -> &Arc<PlanProperties> {
         self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
     }
 
     fn apply_expressions(
@@ -81,25 +76,6 @@ impl ExecutionPlan for KeysExec {
             }
         }
         Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let [input] = <[_; 1]>::try_from(children).map_err(|children| {
-            DataFusionError::Internal(format!("{} inputs where one is wanted", children.len()))
-        })?;
-        Ok(Arc::new(Self::new(input, self.keys.clone())))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
@@ -128,14 +104,6 @@ impl ExecutionPlan for KeysExec {
             [input] => Ok(Arc::clone(input)),
             _ => Ok(Arc::new(Statistics::new_unknown(&self.schema()))),
         }
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }
 

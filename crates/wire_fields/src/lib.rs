@@ -186,7 +186,9 @@ mod tests {
         writer.finish()
     }
 
-    fn read(message: Bytes) -> Result<(usize, u64, Bytes, (String, i32), Bytes)> {
+    type Read = (usize, u64, Bytes, (String, i32), Bytes);
+
+    fn read(message: Bytes) -> Result<Read> {
         let mut reader = FieldReader::new(message);
         Ok((
             reader.count()?,

@@ -31,7 +31,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 
 use super::group_stream::{Execution, GroupStream};
 use super::group_table::{GroupTable, over};
-use crate::node::{Inputs, alike_input, node_methods};
+use orrery_plan_node::{Inputs, alike_input, node_methods};
 
 /// Replaces an aggregation by a [`GroupExec`], if that can do it.
 pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {

@@ -14,10 +14,10 @@ use futures::TryStreamExt;
 use super::run::{CompiledAlgorithm, compute};
 use super::specification::{Algorithm, AlgorithmSpecification};
 use crate::context::QueryContext;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_schema};
 use crate::touch_counter::TouchCounter;
+use orrery_plan_node::{Inputs, node_methods};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -1,6 +1,6 @@
 //! Tests of plans in other processes: what they need, what is refused, and what is shared.
 //!
-//! That every kind of node comes back is held beside the nodes (`node/tests.rs`).
+//! That every kind of node comes back is held beside the nodes (`node_tests.rs`).
 
 use datafusion_execution::TaskContext;
 use datafusion_physical_plan::{collect_partitioned, displayable};
@@ -15,7 +15,7 @@ use spargebra::term::Variable;
 
 use super::*;
 use crate::dealing::{Dealing, Spread};
-use crate::node::tests::{one_of_each_with_contexts, run, service_options, travelled};
+use crate::node_tests::{one_of_each_with_contexts, run, service_options, travelled};
 use crate::nodes::{AppendExec, SharedExec};
 use crate::pattern::{
     GraphScope, ObjectRanges, PatternExec, PatternSpecification, PatternStep, QuadPattern, Slot,

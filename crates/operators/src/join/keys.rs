@@ -18,10 +18,10 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::StreamExt;
 
 use crate::error::Error;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::pattern::{FoundIds, Published};
 use crate::solutions::plan_properties;
+use orrery_plan_node::{Inputs, node_methods};
 
 /// The most different keys that are published: half a megabyte of them, and as much for the set
 /// that they become.

@@ -13,7 +13,7 @@ use orrery_term::TermId;
 use super::KeysExec;
 use crate::context::QueryContext;
 use crate::dealing::{Dealing, Spread};
-use crate::node::tests::travelled;
+use crate::node_tests::travelled;
 use crate::pattern::{FoundIds, GraphScope, PatternExec, PatternSpecification, QuadPattern, Slot};
 use crate::rows::RowsExec;
 use crate::test_support::{Solution, context_of, names, solutions, term, var};

@@ -15,9 +15,9 @@ use super::spill::Spill;
 use super::stream::JoinStream;
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, schema_variables};
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Joins two inputs by the compatibility of their solutions; see the [module](super)'s
 /// documentation.

@@ -30,7 +30,6 @@ use crate::algorithms::{AlgorithmExec, AlgorithmSpecification};
 use crate::context::QueryContext;
 use crate::error::Result;
 use crate::join::{JoinSpecification, SolutionJoinExec};
-use crate::node::node_methods;
 use crate::nodes::{
     AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, OrderExec, SharedExec,
 };
@@ -39,6 +38,7 @@ use crate::pattern::{ObjectRanges, PatternExec};
 use crate::rows::RowsExec;
 use crate::search::{FrontierExec, SearchExec, SearchInputs, SearchSpecification};
 use crate::solutions::{plan_properties, schema_variables};
+use orrery_plan_node::node_methods;
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -18,9 +18,9 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
+use orrery_plan_node::{Inputs, node_methods};
 
 /// The plan node that concatenates its inputs, each of one partition and with the same columns.
 #[derive(Debug)]

@@ -22,8 +22,8 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use orrery_term::{TermId, TermKind};
 
 use super::batch_by_batch::batch_by_batch;
-use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::partitioned_plan_properties;
+use orrery_plan_node::{Inputs, alike_input, node_methods};
 
 /// The limit of asked rows beyond which the sort is no small part of the work.
 pub const ROWS_ASKED_MAX: usize = 10_000;

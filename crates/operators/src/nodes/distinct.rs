@@ -17,8 +17,8 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::batch_by_batch::batch_by_batch;
-use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::plan_properties;
+use orrery_plan_node::{Inputs, alike_input, node_methods};
 
 /// What a table entry costs beside its ids, in bytes.
 const ENTRY_BYTES: usize = 40;

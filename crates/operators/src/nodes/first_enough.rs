@@ -21,9 +21,9 @@ use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
 
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
+use orrery_plan_node::{Inputs, node_methods};
 
 /// The plan node that returns its first input with enough rows, or its last one.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::batch_by_batch::batch_by_batch;
-use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::plan_properties;
+use orrery_plan_node::{Inputs, alike_input, node_methods};
 
 /// What a value costs, its place in the hash table included, in bytes.
 const VALUE_BYTES: usize = 40;

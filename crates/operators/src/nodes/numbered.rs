@@ -13,8 +13,8 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::batch_by_batch::batch_by_batch;
-use crate::node::{Inputs, node_methods};
 use crate::solutions::plan_properties;
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Adds a column with the number of each row.
 #[derive(Debug)]

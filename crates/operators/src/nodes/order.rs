@@ -28,9 +28,9 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::{StreamExt, TryStreamExt};
 
 use super::StreamExec;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Rows that are sorted here. The keys of so many are made before one is dropped.
 const ROWS_MAX: usize = if cfg!(test) { 64 } else { 1_024 };

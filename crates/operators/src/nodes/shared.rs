@@ -6,7 +6,6 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
 use arrow::array::RecordBatch;
@@ -18,6 +17,7 @@ use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Batches with what they hold of the memory pool.
 struct KeptBatches {

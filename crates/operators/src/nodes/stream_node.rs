@@ -9,8 +9,8 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use parking_lot::Mutex;
 
-use crate::node::node_methods;
 use crate::solutions::plan_properties;
+use orrery_plan_node::node_methods;
 
 /// A stream as a node, for the nodes that read it; executed once.
 pub(crate) struct StreamExec {

@@ -19,13 +19,13 @@ use super::starts::starts_max;
 use crate::context::QueryContext;
 use crate::dealing::{Dealing, Executions, Spread};
 use crate::error::Error;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::pattern::{describe_graph_scope, describe_slot};
 use crate::solutions::{
     partitioned_plan_properties, plan_properties, schema_variables, solution_schema,
 };
 use crate::touch_counter::TouchCounter;
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Evaluates a property path for every row of its input, or once without an input; see the
 /// [module](super)'s documentation.

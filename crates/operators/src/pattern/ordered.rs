@@ -36,9 +36,9 @@ use orrery_term::{TermId, TermKind};
 use super::plan::PatternExec;
 use super::specification::{ObjectRanges, PatternMode, PatternStep, Slot};
 use crate::error::Error;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, storage_error};
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Rows of the first piece, at least: what is read at once anyway.
 const FIRST_PIECE_ROWS_MIN: f64 = if cfg!(test) { 1.0 } else { 1_024.0 };

@@ -24,9 +24,9 @@ use super::specification::{ObjectRanges, PatternMode, PatternSpecification, Patt
 use crate::context::QueryContext;
 use crate::dealing::{Dealing, Executions, Spread};
 use crate::error::Error;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{partitioned_plan_properties, schema_variables, solution_schema};
+use orrery_plan_node::{Inputs, node_methods};
 
 /// The partitions of an input, which are those of the output; without any, the first one tells what
 /// is wrong.

@@ -15,10 +15,10 @@ use super::condition::PlacesCondition;
 use super::stream::Pairs;
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
 use crate::touch_counter::TouchCounter;
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Joins two inputs without a common variable by their places; see the [module](super)'s
 /// documentation.

@@ -51,10 +51,10 @@ use orrery_term::TermId;
 
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::pattern::{QuadPattern, describe_pattern};
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
+use orrery_plan_node::node_methods;
 
 use lists::Lists;
 use runs::{Reached, Runs, Turn};

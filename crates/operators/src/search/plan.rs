@@ -18,11 +18,11 @@ use super::searching::Searching;
 use super::specification::{PathKind, SearchColumn, SearchSpecification};
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::pattern::{Slot, describe_slot};
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
 use crate::touch_counter::TouchCounter;
+use orrery_plan_node::{Inputs, node_methods};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

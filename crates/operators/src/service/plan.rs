@@ -16,9 +16,9 @@ use super::run::ServiceRun;
 use super::specification::{Endpoint, ServiceSpecification};
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, schema_variables};
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Characters of a pattern that a plan shows.
 const PATTERN_CHARS_MAX: usize = 120;

@@ -17,9 +17,9 @@ use orrery_runtime::Pace;
 
 use super::table::WeightTable;
 use crate::context::QueryContext;
-use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{bits, id_columns, plan_properties, solution_batch, solution_schema};
+use orrery_plan_node::{Inputs, node_methods};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;

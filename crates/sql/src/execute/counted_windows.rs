@@ -29,7 +29,7 @@ use futures::{StreamExt, stream};
 
 use crate::execute::task_settings::with_config;
 
-use crate::execute::passing::{Passing, passing_methods};
+use orrery_plan_node::{Passing, passing_methods};
 
 /// A window that holds its rows as one that counts them; any other node as it is.
 pub(crate) fn counted_windows(

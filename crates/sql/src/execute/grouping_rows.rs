@@ -24,7 +24,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::execute::passing::{Passing, passing_methods};
+use orrery_plan_node::{Passing, passing_methods};
 
 /// Groups that one batch may come to: those of a batch of 8,192 rows in 16 sets.
 const GROUPS_MAX: usize = 8_192 * 16;

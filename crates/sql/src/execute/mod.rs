@@ -7,7 +7,6 @@ pub(crate) mod blocking;
 pub(crate) mod counted_windows;
 pub(crate) mod grouping_rows;
 pub(crate) mod own_bytes;
-pub(crate) mod passing;
 pub(crate) mod rows_at_once;
 pub(crate) mod second_run;
 pub(crate) mod sort_keys;

@@ -34,7 +34,7 @@ use datafusion::physical_plan::{
 };
 use orrery_distributed::gives_unmatched_left;
 
-use crate::execute::passing::{Passing, passing_methods};
+use orrery_plan_node::{Passing, passing_methods};
 
 /// Nodes whose rows are the same again when their state is reset.
 const REPEATABLE: [&str; 5] = [

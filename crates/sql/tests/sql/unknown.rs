@@ -96,9 +96,13 @@ fn or(left: Truth, right: Truth) -> Truth {
 /// Of two rows the first pair that is not equal decides, or makes it unknown.
 fn compared(left: &[Option<i64>], op: &str, right: &[Option<i64>]) -> Truth {
     let pairs = || left.iter().zip(right);
-    let is_equal = pairs().fold(Some(true), |truth, (left, right)| {
-        and(truth, left.zip(*right).map(|(left, right)| left == right))
-    });
+    let mut is_equal = Some(true);
+    for (left, right) in pairs() {
+        is_equal = and(
+            is_equal,
+            left.zip(*right).map(|(left, right)| left == right),
+        );
+    }
     match op {
         "=" => return is_equal,
         "<>" => return not(is_equal),

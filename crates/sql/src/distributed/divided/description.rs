@@ -1,4 +1,4 @@
-//! The description of a statement's part for a worker, which plans it.
+//! The serialized part of a distributed statement, from which a worker makes its plan.
 //!
 //! ```text
 //! length, 4 bytes    the statement: JSON of `Stated`

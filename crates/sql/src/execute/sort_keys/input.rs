@@ -20,7 +20,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::chunks::{Chunks, FIRST_ROWS};
 use super::task::with_batches_of_input;
 
-use crate::execute::passing::{Passing, passing_methods};
+use orrery_plan_node::{Passing, passing_methods};
 
 /// Keys to be computed, with their names.
 pub(super) type Keys = Vec<(Arc<dyn PhysicalExpr>, String)>;

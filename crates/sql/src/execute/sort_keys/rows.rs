@@ -19,7 +19,7 @@ use futures::StreamExt;
 
 use super::task::with_short_batches;
 
-use crate::execute::passing::{Passing, passing_methods};
+use orrery_plan_node::{Passing, passing_methods};
 
 /// What a sort is by.
 #[derive(Clone, Debug, PartialEq, Eq)]

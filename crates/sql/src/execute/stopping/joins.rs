@@ -43,7 +43,7 @@ use futures::{Stream, StreamExt};
 use super::patterns::sliced;
 use super::stop::{Named, Stop, require_somebody_here};
 
-use crate::execute::passing::{Passing, passing_methods};
+use orrery_plan_node::{Passing, passing_methods};
 
 /// A join as one that stops; any other node as it is.
 pub(crate) fn joins_that_stop(

@@ -12,16 +12,16 @@
 //! Above them, and below sets of groups, a node passes rows on and knows nothing of them but how
 //! they are divided.
 
+use orrery_plan_node::node_methods;
 use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
 };
@@ -103,12 +103,18 @@ pub(super) struct UnorderedExec {
 
 impl UnorderedExec {
     pub(super) fn over(input: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Arc::new(Self::new(Arc::clone(input)))
+    }
+
+    fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         let nothing = EquivalenceProperties::new(input.schema());
         let properties = PlanProperties::clone(input.properties()).with_eq_properties(nothing);
-        Arc::new(Self {
-            input: Arc::clone(input),
-            properties: Arc::new(properties),
-        })
+        let properties = Arc::new(properties);
+        Self { input, properties }
+    }
+
+    fn with_input(&self, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::new(input)
     }
 }
 
@@ -119,46 +125,10 @@ impl DisplayAs for UnorderedExec {
 }
 
 impl ExecutionPlan for UnorderedExec {
-    fn name(&self) -> &str {
-        "UnorderedExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    node_methods!("UnorderedExec", over input);
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.as_slice() {
-            [input] => Ok(Self::over(input)),
-            _ => Ok(self),
-        }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
