@@ -167,9 +167,11 @@ async fn compute(
     // The statement has begun; the rest is computed once a client fetches.
     drop(turn);
     let failure = tokio::select! {
+        // Work that finds its client gone ends, too, and has no failure to tell.
+        biased;
+        () = sender.closed() => return,
         failure = work => failure,
         () = is_killed(watched.as_ref()) => Some(killed()),
-        () = sender.closed() => return,
         () = tokio::time::sleep_until(bounds.until) => Some(out_of_time()),
         message = spent(bounds.spent.as_ref()) => Some(used_up(message)),
         () = cancel.notified() => Some(refusal(

@@ -185,25 +185,21 @@ impl Call {
     ) -> Result<T, Status> {
         let mut work = pin!(work);
         let mut stage = self.stage.clone();
-        let done = tokio::select! {
+        let stopped = tokio::select! {
             // Done is done, whatever else has come meanwhile.
             biased;
-            done = &mut work => done,
-            () = tokio::time::sleep_until(bounds.until) => match session.committing().is_begun() {
-                true => work.await,
-                false => return Err(out_of_time()),
-            },
-            message = spent(bounds.spent.as_ref()) => match session.committing().is_begun() {
-                true => work.await,
-                false => return Err(used_up(message)),
-            },
-            () = is_killed(self.watched()) => match session.committing().is_begun() {
-                true => work.await,
-                false => return Err(killed()),
-            },
+            done = &mut work => return done.map_err(|error| refused(&error)),
+            () = tokio::time::sleep_until(bounds.until) => out_of_time(),
+            message = spent(bounds.spent.as_ref()) => used_up(message),
+            () = is_killed(self.watched()) => killed(),
             () = reached(&mut stage, Stage::Over) => return Err(shutting_down()),
         };
-        done.map_err(|error| refused(&error))
+        if session.committing().is_begun() {
+            return work.await.map_err(|error| refused(&error));
+        }
+        // As at PostgreSQL's port, the transaction has failed with its statement.
+        session.fail();
+        Err(stopped)
     }
 }
 

@@ -112,7 +112,10 @@ pub(crate) async fn change(request: HttpRequest, body: Body) -> Result<Response,
             let asked = (record, payment.clone());
             patch(state, &writes, asked, parts, options, body, &address).await
         }
-        _ => delete(state, &writes, parts, options, &address).await,
+        _ => {
+            let payment = payment.clone();
+            delete(state, &writes, payment, parts, options, &address).await
+        }
     };
     let exceeded = payment.as_ref().and_then(|payment| payment.exceeded());
     let mut response = match (made, exceeded) {
@@ -268,7 +271,7 @@ async fn store(
         options,
         ruled: around::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
-        payment: None,
+        payment: payment.cloned(),
         memory,
     };
     let (committed, existed) =
@@ -387,6 +390,7 @@ async fn make(
 async fn delete(
     state: &Arc<HttpState>,
     writes: &Writes,
+    payment: Option<Arc<Payment>>,
     parts: &Parts,
     options: UpdateOptions,
     address: &Address,
@@ -399,7 +403,7 @@ async fn delete(
         options,
         ruled: around::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
-        payment: None,
+        payment,
         memory: BodyMemory::new(&state.engine),
     };
     let (committed, existed) =

@@ -236,7 +236,8 @@ pub(crate) struct HeldUpdate<M> {
     pub(crate) ruled: Option<Ruled>,
     /// The record of its request.
     pub(crate) record: Option<Arc<AccessRecord>>,
-    /// None if the cost is not reported.
+    /// Held until the change is made, also if its client has left by then; none if nothing limits
+    /// who asked and no cost is reported.
     pub(crate) payment: Option<Arc<Payment>>,
     #[expect(dead_code, reason = "held")]
     pub(crate) memory: M,
