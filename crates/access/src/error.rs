@@ -28,7 +28,7 @@ pub enum Error {
     #[error(transparent)]
     Identity(#[from] IdentityError),
     /// An identity is one user's, or one group's.
-    #[error("`{0}` is the identity of another one already")]
+    #[error("the identity `{0}` belongs to another user or group already; remove it there first")]
     IdentityTaken(Identity),
     /// There is no such user.
     #[error("there is no user `{0}`")]

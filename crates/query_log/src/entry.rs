@@ -111,7 +111,7 @@ impl Entry {
     /// Appends its line.
     ///
     /// # Errors
-    /// Never for what an entry may hold; the lines are as they were then.
+    /// When the entry cannot be serialized, which no valid entry causes; `lines` is unchanged.
     pub fn write(&self, lines: &mut Vec<u8>) -> serde_json::Result<()> {
         let before = lines.len();
         let written = serde_json::to_writer(&mut *lines, self);

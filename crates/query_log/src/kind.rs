@@ -64,7 +64,7 @@ pub enum Outcome {
     Exceeded,
     /// It needed more memory than there was.
     Memory,
-    /// The client left, or the server stopped.
+    /// The client left, an administrator ended it, or the server stopped.
     Cancelled,
     /// Anything else.
     Error,

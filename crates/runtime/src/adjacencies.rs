@@ -139,7 +139,7 @@ impl KeptThing {
     }
 }
 
-/// Something else that is kept in the memory of adjacencies, and can be made again.
+/// A derived index that shares the memory of adjacencies, and can be dropped and built again.
 pub trait Remade: std::fmt::Debug + Send + Sync {
     /// When it was used last, by [`Adjacencies::now`].
     fn used(&self) -> u64;

@@ -35,7 +35,7 @@ impl Default for EndpointOptions {
 }
 
 impl EndpointOptions {
-    /// The engine's setting; none if no endpoint may be asked.
+    /// The engine's `SERVICE` options; none if no endpoint is allowed.
     pub fn service(&self) -> Result<Option<ServiceOptions>, Error> {
         if self.allow.is_empty() {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! Errors of requests and statements, for every protocol: one line that says what happened and what
 //! to do.
 //!
-//! HTTP maps each error to a status (`orrery_server::error_response`), the SQL ports to a code.
+//! HTTP maps each error to a status (`orrery_http`, `answer::error_response`), the SQL ports to a code.
 //! Failures of the server's own files and disks go to its log, with paths and system messages;
 //! clients get what the failure means for them, and the number of the log entry
 //! ([`told_to_the_log`]).

@@ -1,7 +1,7 @@
 //! The service behind every protocol: authentication, rights, metering, admission, records of
 //! statements, and the path of changes.
 //!
-//! HTTP (`orrery_server`), PostgreSQL's port (`orrery_postgres`) and Flight SQL (`orrery_flight`)
+//! HTTP (`orrery_http`), PostgreSQL's port (`orrery_postgres`) and Flight SQL (`orrery_flight`)
 //! stand above it and know nothing of each other. Each reads its own messages and writes its own
 //! answers; what happens to a statement in between is here, once:
 //!

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Without an admin socket there is no list. A query that is ended fails at its next yield, as at
-//! the end of its time; a change that is ended is not made.
+//! the end of its time. A change over HTTP that is ended is not made; it notices when its turn
+//! comes.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

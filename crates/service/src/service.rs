@@ -6,7 +6,7 @@
 //! StatementRecord: counted, listed, logged, traced at its end
 //! ```
 //!
-//! HTTP (`orrery_server`), PostgreSQL's port and Flight SQL stand above it, and know nothing of
+//! HTTP (`orrery_http`), PostgreSQL's port and Flight SQL stand above it, and know nothing of
 //! each other. At most as many request bodies and update texts are parsed at a time as there are
 //! cores. A past state (`?at=`) is reconstructed after its query was admitted, as part of the
 //! query.

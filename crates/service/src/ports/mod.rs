@@ -4,7 +4,7 @@
 //! ```text
 //! name and SCRAM exchange, certificate, header -> [users] -> Caller, while the client is connected
 //! each statement: Caller -> Admitted -- hold(session), enter(session) --> Entered, until its end
-//!                 Host::turn(session) -> the right to compute;  Host::record -> StatementRecord
+//!                 Host::turn_of(session) -> the right to compute;  Host::record -> StatementRecord
 //! statements of clients of other nodes -> [guests] -> the same
 //! ```
 

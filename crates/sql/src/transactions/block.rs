@@ -5,7 +5,7 @@
 //! BEGIN        a snapshot, at the first statement                    reads see that one
 //!   change     begin, if that snapshot is still the newest (40001 otherwise) -> statement
 //!   reads      see the transaction's own state from then on
-//! COMMIT       commit; ROLLBACK, a stopped statement, or too long a pause: the transaction is dropped
+//! COMMIT       commit; ROLLBACK, a stopped change, or too long a pause: the transaction is dropped
 //! ```
 //!
 //! Writers of a database take turns, and [`Writer::begin`](orrery_storage::Writer::begin) waits for

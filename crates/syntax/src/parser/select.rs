@@ -1,4 +1,5 @@
-//! `SELECT`: its clause, and what it makes of a pattern.
+//! The parser of `SELECT`: the clause, and the projection, groups and order that it puts around
+//! the pattern.
 
 use foldhash::fast::FixedState;
 use spargebra::algebra::{Expression, GraphPattern};

@@ -1,4 +1,4 @@
-//! The client side of calls.
+//! The client of calls between nodes: sends a request, verifies the frames of its answer.
 //!
 //! Each call has a task on the node's own threads, which sends the request, reads and verifies
 //! frames, and hands whole messages on, one at a time: it reads on while the caller has one that it
