@@ -8,7 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$((${MINUTES:-1} * 60))
 target_dir=${FUZZ_TARGET_DIR:-$HOME/.cache/orrery/fuzz}
-on_the_engine=" copy flight plans postgres-messages postgres-start sql "
+# Those of the table of targets that are the engine's, which is the only list of them.
+on_the_engine=" $(sed -n 's/^ *target("\([a-z-]*\)", engine::.*/\1/p' tools/fuzzing/src/lib.rs | tr '\n' ' ')"
 
 build_light() {
   (cd fuzz && RUSTC_WRAPPER=$PWD/rustc-counting.sh CARGO_TARGET_DIR=$target_dir cargo build --release --locked)
@@ -41,8 +42,9 @@ run() {
     -max_total_time=$seconds -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="fuzz/found/$name/" >"$log" 2>&1 || { state="CRASH, see fuzz/found/$name and $log"; failed=1; }
   local executions covered
+  # A crash at once tells neither.
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)
-  covered=$(grep -o 'cov: [0-9]*' "$log" | tail -1)
+  covered=$(sed -n 's/.*\(cov: [0-9]*\).*/\1/p' "$log" | tail -1)
   printf '%-18s %12s executions  %s  %s\n' "$name" "${executions:-?}" "$covered" "$state"
 }
 
