@@ -18,9 +18,7 @@ use orrery_runtime::Runtime;
 use crate::execute::stopping::ThatAsk;
 use crate::files::FileAccess;
 use crate::functions::bytes::TypesOfColumns;
-use crate::functions::bytes_length::lengths;
 use crate::functions::offered::{SpreadConstants, offer};
-use crate::functions::rounding::roundings;
 use crate::names::{CATALOG, SCHEMA};
 use crate::optimizer::join_order::{OrderedJoins, statistics};
 use crate::optimizer::mended::{self, optimizer_rules, physical_rules, relation_planners};
@@ -57,8 +55,6 @@ pub(crate) fn engine_state(
     offer(&mut builder, pool);
     let mut functions = HashMap::new();
     if let Some(offered) = builder.scalar_functions() {
-        offered.extend(lengths().map(Arc::new));
-        offered.extend(roundings().map(Arc::new));
         for function in offered {
             let names = std::iter::once(function.name());
             for name in names.chain(function.aliases().iter().map(String::as_str)) {

@@ -2,8 +2,9 @@
 //!
 //! DataFusion offers whatever it has to whoever asks. Here a function is offered because it stands
 //! in one of the lists below, where it is said what its result is bounded by; what stands in none
-//! is not there (42883). A new version of the engine brings nothing that nobody has looked at: a
-//! test holds the lists against the engine's registry.
+//! is not there (42883). A new version of the engine brings nothing that nobody has looked at, nor
+//! is a function of ours without a bound: a test holds the lists against the engine's registry and
+//! `scalars_of_ours`.
 //!
 //! ```text
 //! registry --offered--> functions whose result is no larger than what they are given        as they are
@@ -44,6 +45,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 
 use crate::functions::array_has::{ARRAY_HAS, array_has};
+use crate::functions::scalars_of_ours;
 pub(crate) use aggregates::refuse_parameters;
 pub(crate) use bounded::Offered;
 use bounded::bounded_function;
@@ -80,8 +82,10 @@ pub fn offered_functions() -> OfferedFunctions {
 /// Leaves of an engine what is offered, with its bounds, on this memory.
 pub(crate) fn offer(builder: &mut SessionStateBuilder, pool: &Arc<dyn MemoryPool>) {
     if let Some(functions) = builder.scalar_functions() {
-        let offered = std::mem::take(functions).into_iter();
-        *functions = offered.filter_map(|it| offered_scalar(it, pool)).collect();
+        // The last one of a name is called.
+        let known = std::mem::take(functions).into_iter();
+        let known = known.chain(scalars_of_ours().map(Arc::new));
+        *functions = known.filter_map(|it| offered_scalar(it, pool)).collect();
     }
     if let Some(functions) = builder.aggregate_functions() {
         functions.retain(|it| AGGREGATES.contains(&it.name()));
@@ -125,7 +129,9 @@ mod tests {
         };
         let growing: Vec<_> = GROWING.iter().map(|(name, ..)| *name).collect();
         let scalars = Engine::default_scalar_functions();
-        let scalars: BTreeSet<_> = scalars.iter().map(|it| it.name()).collect();
+        let ours: Vec<_> = scalars_of_ours().collect();
+        let scalars = scalars.iter().map(|it| it.name());
+        let scalars: BTreeSet<_> = scalars.chain(ours.iter().map(ScalarUDF::name)).collect();
         let known = named(&[WITHIN, &growing, NOT_OFFERED]);
         let unknown: Vec<_> = scalars.difference(&known).collect();
         assert!(
