@@ -91,8 +91,8 @@ impl StateFiles {
         let base = only_present(manifest.present());
         held.files_of(file_system, directory, &base.segment)?;
         held.commit = base.commit;
-        if let Some(texts) = base.directory_of_texts() {
-            held.files_of(file_system, directory, texts)?;
+        for index in base.directories_of_indices() {
+            held.files_of(file_system, directory, index)?;
         }
         if let Some(delta) = base.deltas.last() {
             held.files_of(file_system, directory, &delta.delta)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::database::segment::{PublishedCounts, SegmentBuilder};
+use crate::database::segment::{DIRECTORY_PREFIXES, PublishedCounts, SegmentBuilder};
 use crate::files::io::{FileSystem, LocalFileSystem};
 use crate::files::lock::{LOCK_FILE, WriterLock};
 use crate::files::log::LOG_DIRECTORY;
@@ -79,11 +79,10 @@ pub(crate) fn refuse_foreign_files(file_system: &dyn FileSystem, directory: &Pat
                 name == LOCK_FILE
                     || name == LOG_DIRECTORY
                     || name == "load-stage"
-                    || [
-                        "MANIFEST", "segment-", "delta-", "table-", "tables-", "text-",
-                    ]
-                    .iter()
-                    .any(|prefix| name.starts_with(prefix))
+                    || name.starts_with("MANIFEST")
+                    || DIRECTORY_PREFIXES
+                        .iter()
+                        .any(|prefix| name.starts_with(prefix))
             })
     };
     match file_system

@@ -33,6 +33,14 @@ use crate::{Database, Error, PendingChange, Result};
 pub(crate) const SEGMENT_PREFIX: &str = "segment-";
 /// Begins the names of directories with flushed changes.
 pub(crate) const DELTA_PREFIX: &str = "delta-";
+/// Begin the names of all directories with files that a manifest names.
+pub(crate) const DIRECTORY_PREFIXES: [&str; 5] = [
+    SEGMENT_PREFIX,
+    DELTA_PREFIX,
+    TABLE_PREFIX,
+    TABLE_CHANGES_PREFIX,
+    TEXT_PREFIX,
+];
 const LOG_SUFFIX: &str = ".log";
 
 /// The counts of a segment that is published.
@@ -327,19 +335,16 @@ pub(crate) fn remove_unnamed(
     directory: &Path,
     manifest: Option<&Manifest>,
 ) -> Result<()> {
-    let prefixes = [
-        SEGMENT_PREFIX,
-        DELTA_PREFIX,
-        TABLE_PREFIX,
-        TABLE_CHANGES_PREFIX,
-        TEXT_PREFIX,
-    ];
     let is_named = |name: &str| {
         manifest.is_some_and(|manifest| manifest.directories().any(|kept| kept == name))
     };
     for path in file_system.list(directory)? {
         let name = path.file_name().and_then(|name| name.to_str());
-        let is_ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        let is_ours = |name: &str| {
+            DIRECTORY_PREFIXES
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+        };
         if name.is_some_and(|name| is_ours(name) && !is_named(name)) {
             ignore_missing(file_system.remove_dir_all(&path))?;
         }

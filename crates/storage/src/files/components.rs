@@ -141,6 +141,13 @@ pub(crate) enum Component {
     NewTerms,
     /// What changed after a base, in the order of a permutation.
     Changes(Permutation),
+    /// What has a directory of its own, beside those of bases and flushed deltas.
+    Apart(ComponentApart),
+}
+
+/// The components that have directories of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ComponentApart {
     /// The rows of a table, by its key or an index.
     Rows,
     /// What changed in tables after their rows were written.
@@ -267,9 +274,9 @@ impl ComponentEntry {
             STATISTICS => Some(Component::Statistics),
             NEW_TERMS => Some(Component::NewTerms),
             CHANGES => order().map(Component::Changes),
-            ROWS => Some(Component::Rows),
-            TABLE_CHANGES => Some(Component::TableChanges),
-            TEXTS => Some(Component::Texts),
+            ROWS => Some(Component::Apart(ComponentApart::Rows)),
+            TABLE_CHANGES => Some(Component::Apart(ComponentApart::TableChanges)),
+            TEXTS => Some(Component::Apart(ComponentApart::Texts)),
             _ => None,
         }
     }
@@ -283,9 +290,11 @@ impl Component {
             TERMS_FILE | LARGE_FILE => Some(Self::Terms),
             STATISTICS_FILE => Some(Self::Statistics),
             DELTA_TERMS_FILE => Some(Self::NewTerms),
-            TEXT_FILE => Some(Self::Texts),
-            _ if name.ends_with(ROWS_SUFFIX) => Some(Self::Rows),
-            _ if name.ends_with(TABLE_CHANGES_SUFFIX) => Some(Self::TableChanges),
+            TEXT_FILE => Some(Self::Apart(ComponentApart::Texts)),
+            _ if name.ends_with(ROWS_SUFFIX) => Some(Self::Apart(ComponentApart::Rows)),
+            _ if name.ends_with(TABLE_CHANGES_SUFFIX) => {
+                Some(Self::Apart(ComponentApart::TableChanges))
+            }
             _ => all.find_map(|permutation| {
                 if name == index_file(permutation) {
                     return Some(Self::Permutation(permutation));
@@ -303,9 +312,9 @@ impl Component {
             Self::Statistics => (STATISTICS, None),
             Self::NewTerms => (NEW_TERMS, None),
             Self::Changes(permutation) => (CHANGES, Some(permutation.name())),
-            Self::Rows => (ROWS, None),
-            Self::TableChanges => (TABLE_CHANGES, None),
-            Self::Texts => (TEXTS, None),
+            Self::Apart(ComponentApart::Rows) => (ROWS, None),
+            Self::Apart(ComponentApart::TableChanges) => (TABLE_CHANGES, None),
+            Self::Apart(ComponentApart::Texts) => (TEXTS, None),
         }
     }
 }

@@ -187,6 +187,11 @@ impl BaseEntry {
         self.text.as_ref().map(|text| &text.directory)
     }
 
+    /// The directories of all its indices.
+    pub(crate) fn directories_of_indices(&self) -> impl Iterator<Item = &DirectoryComponents> {
+        self.directory_of_texts().into_iter()
+    }
+
     /// What it and its deltas say of tables.
     fn all_tables(&self) -> impl Iterator<Item = &TablesEntry> {
         let deltas = self.deltas.iter().filter_map(|delta| delta.tables.as_ref());
@@ -345,12 +350,12 @@ impl Manifest {
     }
 
     /// Names of all segments and deltas that are in use, and of the directories of tables and
-    /// indices of texts.
+    /// indices.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &str> {
         self.bases.iter().flat_map(|base| {
             let deltas = base.deltas.iter().map(|delta| delta.delta.name.as_str());
             let others = base.directories_of_tables();
-            let others = others.chain(base.directory_of_texts());
+            let others = others.chain(base.directories_of_indices());
             deltas
                 .chain([base.segment.name.as_str()])
                 .chain(others.map(|directory| directory.name.as_str()))
@@ -478,7 +483,7 @@ impl Manifest {
         self.bases.iter().try_for_each(|base| {
             base.segment.check_known(path)?;
             let others = base.directories_of_tables();
-            let mut others = others.chain(base.directory_of_texts());
+            let mut others = others.chain(base.directories_of_indices());
             others.try_for_each(|directory| directory.check_known(path))?;
             let mut deltas = base.deltas.iter();
             deltas.try_for_each(|delta| delta.delta.check_known(path))

@@ -203,9 +203,7 @@ impl BaseFiles {
                 | Component::Statistics
                 | Component::NewTerms
                 | Component::Changes(_)
-                | Component::Rows
-                | Component::TableChanges
-                | Component::Texts => None,
+                | Component::Apart(_) => None,
             });
         // A required one that is not listed is told as the file that is missing.
         for permutation in BASE_PERMUTATIONS.into_iter().chain(listed) {
@@ -259,11 +257,7 @@ impl BaseFiles {
             Component::Permutation(permutation) => {
                 self.index(permutation).map(|index| index.summary())
             }
-            Component::NewTerms
-            | Component::Changes(_)
-            | Component::Rows
-            | Component::TableChanges
-            | Component::Texts => None,
+            Component::NewTerms | Component::Changes(_) | Component::Apart(_) => None,
         }
     }
 

@@ -136,9 +136,7 @@ pub(crate) fn open(
             Component::Terms
             | Component::Permutation(_)
             | Component::Statistics
-            | Component::Rows
-            | Component::TableChanges
-            | Component::Texts => {
+            | Component::Apart(_) => {
                 let what = "it is not a file of a flushed delta";
                 return Err(Error::corrupt(&path, 0, what));
             }

@@ -118,7 +118,7 @@ impl<'m> Start<'m> {
         };
         let base = [&self.base.segment].into_iter();
         let of_tables = tables.iter().flat_map(TablesEntry::directories);
-        let directories = base.chain(self.base.directory_of_texts()).chain(delta);
+        let directories = base.chain(self.base.directories_of_indices()).chain(delta);
         let paths: Vec<PathBuf> = directories
             .chain(of_tables)
             .flat_map(|entry| {

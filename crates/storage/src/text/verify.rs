@@ -7,7 +7,7 @@ use orrery_term::TermId;
 
 use super::build::for_each_literal;
 use super::file::TextFile;
-use crate::files::components::{Component, FileEntry};
+use crate::files::components::{Component, ComponentApart, FileEntry};
 use crate::files::damage::{Verified, damage_of};
 use crate::files::io::FileSystem;
 use crate::files::listed_files::verify_directory;
@@ -27,7 +27,7 @@ pub(crate) fn verify_text_files(
         let Some(entry) = &base.text else { continue };
         let before = verified.damages.len();
         let check = |path: &Path, component, _: &FileEntry| -> Result<Vec<Error>> {
-            if component != Component::Texts {
+            if component != Component::Apart(ComponentApart::Texts) {
                 let what = "it is not a file of an index of texts";
                 return Err(Error::corrupt(path, 0, what));
             }

@@ -223,11 +223,7 @@ impl Check<'_> {
             Component::Permutation(permutation) => {
                 self.permutation(&path, entry, permutation, dictionary)
             }
-            Component::NewTerms
-            | Component::Changes(_)
-            | Component::Rows
-            | Component::TableChanges
-            | Component::Texts => {
+            Component::NewTerms | Component::Changes(_) | Component::Apart(_) => {
                 let (manifest_path, name) = (self.manifest_path.clone(), &entry.name);
                 let what = format!("it names {name}, which does not belong into a segment");
                 self.report(&manifest_path, 0, what);

@@ -10,7 +10,7 @@ use std::path::Path;
 use arrow::array::ArrayRef;
 
 use crate::files::block_file::BlockFile;
-use crate::files::components::{Component, FileEntry};
+use crate::files::components::{Component, ComponentApart, FileEntry};
 use crate::files::damage::Damage;
 use crate::files::io::FileSystem;
 use crate::files::listed_files::{check_summary, verify_directory};
@@ -49,12 +49,12 @@ fn check_file(
     entry: &FileEntry,
 ) -> Result<Vec<Error>> {
     match component {
-        Component::Rows => {
+        Component::Apart(ComponentApart::Rows) => {
             let file = ProjectionFile::open_as_written(file_system, path)?;
             check_summary(path, entry, file.summary())?;
             Ok(file.verify())
         }
-        Component::TableChanges => {
+        Component::Apart(ComponentApart::TableChanges) => {
             let file = BlockFile::open(file_system, path, TABLE_CHANGES_KIND)?;
             check_summary(path, entry, file.summary())?;
             Ok(file.verify_all())
